@@ -1,0 +1,106 @@
+"""Input checks that more than one module needs.
+
+Depends on NumPy only.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+def as_float_array(values: ArrayLike, name: str) -> Array:
+    """Return `values` as a float array, or say which argument is not numeric."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        msg = f"{name} must hold numbers, got {type(values).__name__}: {error}."
+        raise ValueError(msg) from error
+
+
+def check_finite(array: Array, name: str) -> Array:
+    """Return `array` if all its values are finite, otherwise name the first that is not."""
+    bad = ~np.isfinite(array)
+    if bad.any():
+        first = tuple(int(i) for i in np.argwhere(bad)[0])
+        place = first[0] if len(first) == 1 else first
+        msg = (
+            f"{name} holds {int(bad.sum())} value(s) that are not finite, the first is "
+            f"{array[first]} at index {place}. Remove or impute those rows first."
+        )
+        raise ValueError(msg)
+    return array
+
+
+def check_column(values: ArrayLike, name: str) -> Array:
+    """Return `values` as a finite 1-D float array with at least one entry."""
+    array = as_float_array(values, name)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        msg = f"{name} must be one-dimensional, got shape {array.shape}. Pass one value per row."
+        raise ValueError(msg)
+    if array.size == 0:
+        msg = f"{name} is empty. Pass at least one row."
+        raise ValueError(msg)
+    return check_finite(array, name)
+
+
+def check_targets(y: ArrayLike, n_rows: int) -> Array:
+    """Return targets as a finite 1-D array with one entry per distribution."""
+    array = check_column(y, "y")
+    if len(array) != n_rows:
+        msg = (
+            f"Got {len(array)} targets for {n_rows} distributions. "
+            "Pass one target per distribution, in the same order."
+        )
+        raise ValueError(msg)
+    return array
+
+
+def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> Array:
+    """Return non-negative weights, one per row; `None` means a weight of one each."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weights = check_column(sample_weight, "sample_weight")
+    if len(weights) != n_rows:
+        msg = f"Got {len(weights)} sample weights for {n_rows} rows. Pass one weight per row."
+        raise ValueError(msg)
+    if (weights < 0).any():
+        first = int(np.flatnonzero(weights < 0)[0])
+        msg = (
+            f"sample_weight is {weights[first]} at index {first}; weights must not be negative. "
+            "Use 0 to leave a row out."
+        )
+        raise ValueError(msg)
+    if not weights.any():
+        msg = "All sample weights are 0, so there is nothing to learn from. Pass a positive weight."
+        raise ValueError(msg)
+    return weights
+
+
+def check_positive(array: Array, name: str) -> Array:
+    """Return `array` if it is positive everywhere, otherwise name the first value that is not."""
+    if (array <= 0).any():
+        first = tuple(int(i) for i in np.argwhere(array <= 0)[0])
+        place = first[0] if len(first) == 1 else first
+        msg = (
+            f"{name} must be positive, got {array[first]} at index {place}. "
+            "A spread of zero claims certainty: give such rows a small positive spread."
+        )
+        raise ValueError(msg)
+    return array
+
+
+def check_increasing(values: ArrayLike, name: str) -> Array:
+    """Return `values` as a finite, strictly increasing 1-D array."""
+    array = check_column(values, name)
+    steps = np.diff(array)
+    if (steps <= 0).any():
+        first = int(np.flatnonzero(steps <= 0)[0])
+        msg = (
+            f"{name} must be strictly increasing, got {array[first]} before {array[first + 1]} "
+            f"at index {first}. Pass np.unique({name})."
+        )
+        raise ValueError(msg)
+    return array

@@ -1,0 +1,99 @@
+"""What all calibrators share.
+
+Depends on the distributions, `_validation` and scikit-learn's base classes only.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from regcal._validation import Array, check_targets, check_weights
+from regcal.distributions import Distribution, as_distribution
+
+
+class Calibrator(BaseEstimator, ABC):
+    """Learns from held-out rows how predictive distributions are wrong, and corrects them.
+
+    A subclass implements `_fit` and `_transform`. What `fit` takes may be anything that
+    `as_distribution` understands.
+    """
+
+    def fit(self, dist: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from predictions and outcomes of rows the model has not been trained on.
+
+        Parameters
+        ----------
+        dist : Distribution or anything `as_distribution` takes
+            Predictions for the calibration rows.
+        y : array-like of shape (n_rows,)
+            Their outcomes.
+        sample_weight : array-like of shape (n_rows,), optional
+            A weight of 2 counts as two rows.
+
+        Returns
+        -------
+        self
+        """
+        dist = as_distribution(dist)
+        targets = check_targets(y, len(dist))
+        weights = check_weights(sample_weight, len(dist))
+        if not weights.all():
+            used = np.flatnonzero(weights)
+            dist, targets, weights = dist[used], targets[used], weights[used]
+        self._check_possible(dist, targets)
+        self.n_rows_seen_ = len(targets)
+        self._fit(dist, targets, weights)
+        return self
+
+    def transform(self, dist: Any) -> Distribution:
+        """Return the calibrated distributions of new predictions.
+
+        Parameters
+        ----------
+        dist : Distribution or anything `as_distribution` takes
+
+        Returns
+        -------
+        Distribution
+        """
+        check_is_fitted(self, "n_rows_seen_")
+        return self._transform(as_distribution(dist))
+
+    @abstractmethod
+    def _fit(self, dist: Distribution, y: Array, weights: Array) -> None: ...
+
+    @abstractmethod
+    def _transform(self, dist: Distribution) -> Distribution: ...
+
+    def _check_possible(self, dist: Distribution, y: Array) -> None:
+        """Refuse outcomes that the predictions call impossible."""
+        with np.errstate(divide="ignore"):
+            impossible = np.isneginf(dist.logpdf(y))
+        if impossible.all():
+            msg = (
+                f"None of the {len(y)} outcomes is possible under its predictive distribution "
+                f"(the first is y = {y[0]}). Check that predictions and outcomes belong together "
+                "and are in the same units."
+            )
+            raise ValueError(msg)
+
+
+class IdentityCalibrator(Calibrator):
+    """Leaves distributions as they are: the baseline that any calibrator has to beat.
+
+    Examples
+    --------
+    >>> from regcal import IdentityCalibrator, Normal
+    >>> dist = Normal([0.0, 1.0], [1.0, 1.0])
+    >>> IdentityCalibrator().fit(dist, [0.3, 0.8]).transform(dist) is dist
+    True
+    """
+
+    def _fit(self, dist: Distribution, y: Array, weights: Array) -> None:
+        pass
+
+    def _transform(self, dist: Distribution) -> Distribution:
+        return dist

@@ -1,0 +1,172 @@
+"""One-vs-rest calibration of target segments (Section 4 of Song, Kull and Flach, 2018).
+
+Depends on the distributions, binary maps, grids and `_validation`.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from regcal._validation import Array
+from regcal.binary import BetaCalibrator, BinaryMap
+from regcal.calibrators.base import Calibrator
+from regcal.distributions import Distribution, Segmented
+from regcal.distributions.base import BLOCK_ELEMENTS
+from regcal.distributions.segmented import log_segment_masses
+from regcal.grids import make_thresholds
+
+# Up to this many (row, segment) pairs every row is its own point; beyond, cells are used.
+_MAX_POINTS = 2**18
+
+# Cells are equally wide in logit(p), which is cut at these limits.
+_N_CELLS = 1024
+_LOGIT_LIMIT = 40.0
+
+
+@dataclass(frozen=True)
+class SegmentCounts:
+    """Per segment: log masses with weighted numbers of outcomes inside and in all."""
+
+    log_p: Array
+    successes: Array
+    trials: Array
+
+
+def count_rows(dist: Distribution, y: Array, weights: Array, thresholds: Array) -> SegmentCounts:
+    """Return one point per row and segment."""
+    log_p = log_segment_masses(dist, thresholds).T
+    trials = np.broadcast_to(weights, log_p.shape)
+    successes = np.zeros(log_p.shape)
+    successes[np.searchsorted(thresholds, y, side="left"), np.arange(len(y))] = weights
+    return SegmentCounts(log_p, successes, trials)
+
+
+def count_cells(dist: Distribution, y: Array, weights: Array, thresholds: Array) -> SegmentCounts:
+    """Return one point per segment and fine cell of logit(p), at the cell's mean log mass."""
+    n_segments = len(thresholds) + 1
+    size = n_segments * _N_CELLS
+    trials, successes, log_sum = np.zeros(size), np.zeros(size), np.zeros(size)
+    block = max(1, BLOCK_ELEMENTS // (n_segments * dist._work_per_point))
+    for start in range(0, len(dist), block):
+        rows = slice(start, start + block)
+        log_p = np.maximum(log_segment_masses(dist[rows], thresholds), -700.0)
+        cells = _cells(log_p) + np.arange(n_segments) * _N_CELLS
+        w = np.broadcast_to(weights[rows, np.newaxis], log_p.shape)
+        trials += np.bincount(cells.ravel(), w.ravel(), size)
+        log_sum += np.bincount(cells.ravel(), (w * log_p).ravel(), size)
+        hit = np.searchsorted(thresholds, y[rows], side="left")
+        successes += np.bincount(cells[np.arange(len(hit)), hit], weights[rows], size)
+    log_p = np.divide(log_sum, trials, out=np.full(size, -1.0), where=trials > 0)
+    shape = (n_segments, _N_CELLS)
+    return SegmentCounts(log_p.reshape(shape), successes.reshape(shape), trials.reshape(shape))
+
+
+def _cells(log_p: Array) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        logit = log_p - np.log(-np.expm1(log_p))
+    scaled = (logit + _LOGIT_LIMIT) * (_N_CELLS / (2 * _LOGIT_LIMIT))
+    return np.clip(scaled, 0, _N_CELLS - 1).astype(np.intp)
+
+
+class ColumnMaps:
+    """One fitted copy of any binary calibrator per segment."""
+
+    def __init__(self, binary: Any, counts: SegmentCounts) -> None:
+        self.maps = [
+            self._fitted(binary, *column)
+            for column in zip(counts.log_p, counts.successes, counts.trials, strict=True)
+        ]
+        # One pseudo-observation, distributed as the base says, keeps masses positive.
+        self.n_trials = float(counts.trials[0].sum())
+
+    def _fitted(self, binary: Any, log_p: Array, successes: Array, trials: Array) -> Any:
+        used = np.flatnonzero(trials)
+        p = np.exp(log_p[used])[:, np.newaxis]
+        rate = successes[used] / trials[used]
+        if has_fit_parameter(binary, "sample_weight"):
+            return clone(binary).fit(p, rate, sample_weight=trials[used])
+        if np.ptp(trials[used]) > 0:
+            msg = (
+                f"{type(binary).__name__}.fit takes no sample_weight, so it cannot be used with "
+                "weights or with more than 2**18 rows × segments. Use a map that takes weights."
+            )
+            raise TypeError(msg)
+        return clone(binary).fit(p, rate)
+
+    def predict_log_columns(self, log_p: Array) -> Array:
+        """Return log calibrated masses, (n_rows, n_segments)."""
+        p = np.exp(log_p)
+        columns = [
+            np.asarray(one.predict(p[:, k : k + 1]), dtype=float).ravel()
+            for k, one in enumerate(self.maps)
+        ]
+        rates = np.clip(np.stack(columns, axis=1), 0.0, 1.0)
+        with np.errstate(divide="ignore"):
+            log_rates = np.log(rates * self.n_trials)
+        return np.logaddexp(log_rates, log_p) - np.log1p(self.n_trials)
+
+
+class OneVsRestCalibrator(Calibrator):
+    """Cut the target into segments, calibrate each segment's mass, renormalise.
+
+    The paper's e-logistic and e-beta. Each segment between thresholds has a binary map, learnt
+    from the predicted mass of the segment and whether the outcome fell into it.
+
+    Parameters
+    ----------
+    binary : object, default=BetaCalibrator()
+        A `LogisticCalibrator` or `BetaCalibrator`, or any object with ``fit(p, rate)`` and
+        ``predict(p)`` on one column, such as scikit-learn's `IsotonicRegression`.
+    thresholds : int, grid or array-like, default=16
+        Ends of the segments: a number of equally spaced thresholds over the paper's range, a
+        grid object from `regcal.grids`, or increasing values. The outer segments are open-ended.
+    shape : {"base", "uniform"}, default="base"
+        How the mass of a bounded segment is spread inside it: as the base density is there, or
+        evenly as in the paper.
+
+    Attributes
+    ----------
+    thresholds_ : ndarray of shape (n_thresholds,)
+    maps_ : object
+        The fitted maps; with a `BetaCalibrator`, ``maps_.coefficients_`` has a row per segment.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal import Normal, OneVsRestCalibrator
+    >>> rng = np.random.default_rng(0)
+    >>> dist = Normal(np.zeros(500), np.full(500, 2.0))
+    >>> cal = OneVsRestCalibrator(thresholds=8).fit(dist, rng.normal(size=500))
+    >>> cal.transform(dist[:1]).std().round(1)
+    array([1.])
+    """
+
+    def __init__(self, binary: Any = None, *, thresholds: Any = 16, shape: str = "base") -> None:
+        self.binary = binary
+        self.thresholds = thresholds
+        self.shape = shape
+
+    def _fit(self, dist: Distribution, y: Array, weights: Array) -> None:
+        if self.shape not in ("base", "uniform"):
+            msg = f'shape must be "base" or "uniform", got {self.shape!r}.'
+            raise ValueError(msg)
+        binary = BetaCalibrator() if self.binary is None else self.binary
+        self.thresholds_ = make_thresholds(self.thresholds, y, weights)
+        pairs = len(y) * (len(self.thresholds_) + 1)
+        count = count_rows if pairs <= _MAX_POINTS else count_cells
+        counts = count(dist, y, weights, self.thresholds_)
+        if isinstance(binary, BinaryMap):
+            self.maps_ = clone(binary).fit_columns(counts.log_p, counts.successes, counts.trials)
+        else:
+            self.maps_ = ColumnMaps(binary, counts)
+
+    def _transform(self, dist: Distribution) -> Distribution:
+        return Segmented(
+            dist,
+            self.thresholds_,
+            self.maps_.predict_log_columns,
+            uniform=self.shape == "uniform",
+        )

@@ -1,0 +1,27 @@
+"""Batches of univariate predictive distributions."""
+
+from regcal.distributions.base import Distribution, ProbitDistribution
+from regcal.distributions.convert import as_distribution
+from regcal.distributions.custom import CustomDistribution
+from regcal.distributions.histogram import Histogram
+from regcal.distributions.mixture import Mixture
+from regcal.distributions.normal import Normal
+from regcal.distributions.quantiles import CrossingQuantilesWarning, Quantiles
+from regcal.distributions.samples import Samples
+from regcal.distributions.scipy_family import ScipyDistribution
+from regcal.distributions.segmented import Segmented
+
+__all__ = [
+    "CrossingQuantilesWarning",
+    "CustomDistribution",
+    "Distribution",
+    "Histogram",
+    "Mixture",
+    "Normal",
+    "ProbitDistribution",
+    "Quantiles",
+    "Samples",
+    "ScipyDistribution",
+    "Segmented",
+    "as_distribution",
+]

@@ -1,0 +1,350 @@
+"""The base class of all batches of univariate predictive distributions.
+
+Depends on NumPy, SciPy and `_validation` only.
+
+A subclass describes itself either on the probability scale (`_logcdf`, `_logsf`, `_logpdf`) or on
+the probit scale (`ProbitDistribution`: ``z(t) = Phi^-1(cdf(t))``, its log slope and its inverse).
+Everything else is derived. The underscored methods take points of shape (n_rows or 1, n_points)
+and return (n_rows, n_points); the public ones apply the shape rule and keep memory bounded.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
+
+from regcal._validation import Array, as_float_array
+from regcal.distributions._quadrature import integrate, panels_between
+from regcal.distributions._roots import solve_increasing
+
+LOG_HALF = float(np.log(0.5))
+LOG_SQRT_2PI = 0.5 * float(np.log(2 * np.pi))
+
+# Elements of a temporary array: 2**20 doubles are 8 MB, and a method holds a few of them at once.
+BLOCK_ELEMENTS = 2**20
+
+# Quantiles at these probit values separate the panels of numerical integrals.
+_PANEL_PROBITS = np.array([0, 0.4, 0.8, 1.2, 1.7, 2.3, 3, 3.75, 4.5, 5.5, 6.5, 8, 10, 13])
+PANEL_PROBITS = np.concatenate([-_PANEL_PROBITS[:0:-1], _PANEL_PROBITS])
+
+
+def log_normal_density(z: Array) -> Array:
+    """Return the log density of the standard normal distribution."""
+    return -0.5 * z * z - LOG_SQRT_2PI
+
+
+class Distribution(ABC):
+    """A batch of univariate predictive distributions, one per row.
+
+    Points follow one rule in every method: a scalar is the same point for all rows, a 1-D array
+    is one point per row, a 2-D array is rows × points, and ``(1, K)`` is a grid that all rows
+    share.
+    """
+
+    # How many temporary values one point costs, for the memory budget.
+    _work_per_point = 1
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return the number of rows."""
+
+    @abstractmethod
+    def _take(self, rows: np.ndarray) -> Self:
+        """Return the distributions of the given row numbers."""
+
+    def __getitem__(self, key: Any) -> Self:
+        rows = np.atleast_1d(np.arange(len(self))[key])
+        return self._take(rows)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(rows={len(self)})"
+
+    # ---------------------------------------------------------------- primitives, to be overridden
+
+    def _logcdf(self, points: Array) -> Array:
+        with np.errstate(divide="ignore"):
+            return np.log(self._cdf(points))
+
+    def _logsf(self, points: Array) -> Array:
+        with np.errstate(divide="ignore"):
+            return np.log(self._sf(points))
+
+    def _cdf(self, points: Array) -> Array:
+        return np.exp(self._logcdf(points))
+
+    def _sf(self, points: Array) -> Array:
+        return np.exp(self._logsf(points))
+
+    @abstractmethod
+    def _logpdf(self, points: Array) -> Array: ...
+
+    def _pdf(self, points: Array) -> Array:
+        return np.exp(self._logpdf(points))
+
+    def _probit(self, points: Array) -> Array:
+        lower, upper = self._logcdf(points), self._logsf(points)
+        return np.where(lower < upper, ndtri_exp(lower), -ndtri_exp(upper))
+
+    def _logslope(self, points: Array) -> Array:
+        """Return log dz/dt for z = probit(t)."""
+        return self._logpdf(points) - log_normal_density(self._probit(points))
+
+    def _tail(self, points: Array) -> tuple[Array, np.ndarray]:
+        """Return the smaller of cdf and sf, and where it is sf that is smaller."""
+        lower, upper = self._cdf(points), self._sf(points)
+        return np.minimum(lower, upper), upper < lower
+
+    def _bracket(self, probits: Array) -> tuple[Array, Array]:
+        """Return points between which the quantiles at `probits` lie; may be narrow guesses."""
+        return np.full(probits.shape, -1.0), np.full(probits.shape, 1.0)
+
+    def _from_probit(self, probits: Array) -> Array:
+        """Return the quantiles at the given probit values, the inverse of `_probit`."""
+        probits = np.broadcast_to(probits, (len(self), probits.shape[1]))
+        low, high = self._bracket(probits)
+        return solve_increasing(self._probit_of_rows, probits, low, high)
+
+    def _probit_of_rows(self, rows: np.ndarray, points: Array) -> tuple[Array, Array]:
+        part = self._take(rows)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return part._probit(points), np.exp(part._logslope(points))
+
+    def _ppf(self, levels: Array) -> Array:
+        return self._from_probit(ndtri(levels))
+
+    def _kinks(self) -> Array | None:
+        """Return points, (n_rows or 1, n_kinks), where the density is not smooth."""
+        return None
+
+    def _crps(self, y: Array) -> Array:
+        # integral of cdf^2 below y and of sf^2 above it
+        edges = self._panel_edges(y[:, np.newaxis])
+
+        def squared_tail(points: Array) -> Array:
+            return np.where(points < y[:, np.newaxis], self._cdf(points), self._sf(points)) ** 2
+
+        return integrate(squared_tail, edges)
+
+    def _mean_and_var(self) -> tuple[Array, Array]:
+        edges = self._panel_edges()
+        centre = self._from_probit(np.zeros((len(self), 1)))
+
+        def first(points: Array) -> Array:
+            return (points - centre) * self._pdf(points)
+
+        def second(points: Array) -> Array:
+            return (points - centre) * first(points)
+
+        shift = integrate(first, edges)
+        return centre[:, 0] + shift, integrate(second, edges) - shift**2
+
+    def _panel_edges(self, extra: Array | None = None) -> Array:
+        probits = np.broadcast_to(PANEL_PROBITS, (len(self), len(PANEL_PROBITS)))
+        quantiles = self._from_probit(probits)
+        return panels_between(quantiles, [self._kinks()], [extra])
+
+    # ------------------------------------------------------------------------------ the shape rule
+
+    def _as_points(self, points: ArrayLike, name: str = "points") -> tuple[Array, bool]:
+        """Return points as (n_rows or 1, n_points), and whether to drop the points axis again."""
+        array = as_float_array(points, name)
+        if np.isnan(array).any():
+            msg = f"{name} holds {int(np.isnan(array).sum())} NaN(s). Remove those rows first."
+            raise ValueError(msg)
+        if array.ndim == 0:
+            return array.reshape(1, 1), True
+        if array.ndim == 1 and len(array) == len(self):
+            return array[:, np.newaxis], True
+        if array.ndim == 2 and array.shape[0] in (1, len(self)):
+            return array, False
+        if array.ndim == 1:
+            msg = (
+                f"Got {len(array)} {name} for {len(self)} distributions. Pass one per "
+                f"distribution, or a shared grid as a row: {name}[np.newaxis, :]."
+            )
+        else:
+            msg = (
+                f"Got {name} of shape {array.shape} for {len(self)} distributions. Pass a scalar, "
+                f"one per distribution, ({len(self)}, K), or (1, K) for a shared grid."
+            )
+        raise ValueError(msg)
+
+    def _as_levels(self, levels: ArrayLike) -> tuple[Array, bool]:
+        array, flat = self._as_points(levels, "levels")
+        if ((array < 0) | (array > 1)).any():
+            first = array[(array < 0) | (array > 1)][0]
+            msg = f"levels must be probabilities between 0 and 1, got {first}."
+            raise ValueError(msg)
+        return array, flat
+
+    def _evaluate(self, method: str, points: Array, flat: bool) -> Array:
+        """Call a primitive in blocks of rows, so that temporaries stay within the budget."""
+        n_rows, n_points = len(self), points.shape[1]
+        block = max(1, BLOCK_ELEMENTS // max(1, n_points * self._work_per_point))
+        if block >= n_rows:
+            values = getattr(self, method)(points)
+            values = np.broadcast_to(values, (n_rows, n_points))
+        else:
+            values = np.empty((n_rows, n_points))
+            for start in range(0, n_rows, block):
+                rows = slice(start, start + block)
+                part = points if len(points) == 1 else points[rows]
+                values[rows] = getattr(self[rows], method)(part)
+        values = values[:, 0] if flat else values
+        return values if values.flags.writeable else values.copy()
+
+    # -------------------------------------------------------------------------------------- public
+
+    def cdf(self, points: ArrayLike) -> Array:
+        """Return P(Y <= t)."""
+        return self._evaluate("_cdf", *self._as_points(points))
+
+    def sf(self, points: ArrayLike) -> Array:
+        """Return P(Y > t), accurate in the upper tail."""
+        return self._evaluate("_sf", *self._as_points(points))
+
+    def logcdf(self, points: ArrayLike) -> Array:
+        """Return log P(Y <= t), accurate in the far lower tail."""
+        return self._evaluate("_logcdf", *self._as_points(points))
+
+    def logsf(self, points: ArrayLike) -> Array:
+        """Return log P(Y > t), accurate in the far upper tail."""
+        return self._evaluate("_logsf", *self._as_points(points))
+
+    def pdf(self, points: ArrayLike) -> Array:
+        """Return the density."""
+        return self._evaluate("_pdf", *self._as_points(points))
+
+    def logpdf(self, points: ArrayLike) -> Array:
+        """Return the log density, finite wherever the density is positive."""
+        return self._evaluate("_logpdf", *self._as_points(points))
+
+    def probit(self, points: ArrayLike) -> Array:
+        """Return the standard normal quantile of P(Y <= t), accurate in both far tails."""
+        return self._evaluate("_probit", *self._as_points(points))
+
+    def logslope(self, points: ArrayLike) -> Array:
+        """Return the log of the derivative of `probit`."""
+        return self._evaluate("_logslope", *self._as_points(points))
+
+    def from_probit(self, probits: ArrayLike) -> Array:
+        """Return the quantiles at standard normal quantiles, the inverse of `probit`."""
+        return self._evaluate("_from_probit", *self._as_points(probits, "probits"))
+
+    def ppf(self, levels: ArrayLike) -> Array:
+        """Return quantiles: the points below which the given probabilities lie."""
+        return self._evaluate("_ppf", *self._as_levels(levels))
+
+    def interval(self, coverage: float) -> tuple[Array, Array]:
+        """Return the lower and upper ends of the central interval with this probability."""
+        if not 0 <= coverage <= 1:
+            msg = f"coverage must be between 0 and 1, got {coverage}. Write 90 % as 0.9."
+            raise ValueError(msg)
+        ends = self.ppf(np.array([[0.5 - coverage / 2, 0.5 + coverage / 2]]))
+        return ends[:, 0], ends[:, 1]
+
+    def prob(self, low: ArrayLike, high: ArrayLike) -> Array:
+        """Return P(low < Y <= high), accurate in the tails."""
+        lows, flat = self._as_points(low, "low")
+        highs, flat_high = self._as_points(high, "high")
+        lows, highs = np.broadcast_arrays(lows, highs)
+        if (lows > highs).any():
+            msg = "low must not exceed high. Swap the two arguments."
+            raise ValueError(msg)
+        both = np.stack([lows, highs], axis=-1).reshape(len(lows), -1)
+        masses = self._evaluate("_pair_masses", both, False)[:, ::2]
+        return masses[:, 0] if flat and flat_high else masses
+
+    def _pair_masses(self, pairs: Array) -> Array:
+        tail, upper = self._tail(pairs)
+        tail = np.broadcast_to(tail, (len(self), pairs.shape[1]))
+        upper = np.broadcast_to(upper, tail.shape)
+        return np.repeat(
+            masses_between(tail[:, ::2], upper[:, ::2], tail[:, 1::2], upper[:, 1::2]), 2, axis=1
+        )
+
+    def mean(self) -> Array:
+        """Return the expected value of each row."""
+        return self._moments()[0]
+
+    def var(self) -> Array:
+        """Return the variance of each row."""
+        return self._moments()[1]
+
+    def std(self) -> Array:
+        """Return the standard deviation of each row."""
+        return np.sqrt(self.var())
+
+    def median(self) -> Array:
+        """Return the median of each row."""
+        return self.ppf(0.5)
+
+    def crps(self, y: ArrayLike) -> Array:
+        """Return the continuous ranked probability score of one outcome per row."""
+        points, _ = self._as_points(y, "y")
+        y = np.broadcast_to(points, (len(self), 1))[:, 0]
+        return np.concatenate([self[rows]._crps(y[rows]) for rows in self._integral_blocks()])
+
+    def sample(self, size: int = 1, random_state: Any = None) -> Array:
+        """Draw `size` values per row, as an array of shape (n_rows, size)."""
+        levels = _uniform(random_state, (len(self), size))
+        return self._evaluate("_ppf", levels, False)
+
+    def _moments(self) -> tuple[Array, Array]:
+        parts = [self[rows]._mean_and_var() for rows in self._integral_blocks()]
+        mean, var = zip(*parts, strict=True)
+        return np.concatenate(mean), np.concatenate(var)
+
+    def _integral_blocks(self) -> list[slice]:
+        kinks = self._kinks()
+        n_panels = len(PANEL_PROBITS) + (0 if kinks is None else kinks.shape[1])
+        block = max(1, BLOCK_ELEMENTS // (16 * n_panels * self._work_per_point))
+        return [slice(start, start + block) for start in range(0, len(self), block)]
+
+
+class ProbitDistribution(Distribution):
+    """A distribution that knows its probit ``z(t)``, the log slope of it and its inverse."""
+
+    @abstractmethod
+    def _probit(self, points: Array) -> Array: ...
+
+    @abstractmethod
+    def _logslope(self, points: Array) -> Array: ...
+
+    def _logpdf(self, points: Array) -> Array:
+        return log_normal_density(self._probit(points)) + self._logslope(points)
+
+    def _cdf(self, points: Array) -> Array:
+        return ndtr(self._probit(points))
+
+    def _sf(self, points: Array) -> Array:
+        return ndtr(-self._probit(points))
+
+    def _logcdf(self, points: Array) -> Array:
+        return log_ndtr(self._probit(points))
+
+    def _logsf(self, points: Array) -> Array:
+        return log_ndtr(-self._probit(points))
+
+    def _tail(self, points: Array) -> tuple[Array, np.ndarray]:
+        z = self._probit(points)
+        return ndtr(-np.abs(z)), z > 0
+
+
+def masses_between(
+    low_tail: Array, low_upper: np.ndarray, high_tail: Array, high_upper: np.ndarray
+) -> Array:
+    """Return P(low < Y <= high) from the smaller tails at both ends, without cancellation."""
+    both_upper = low_tail - high_tail
+    both_lower = high_tail - low_tail
+    straddling = 1.0 - low_tail - high_tail
+    masses = np.where(low_upper, both_upper, np.where(high_upper, straddling, both_lower))
+    return np.maximum(masses, 0.0)
+
+
+def _uniform(random_state: Any, shape: tuple[int, int]) -> Array:
+    if not isinstance(random_state, np.random.Generator | np.random.RandomState):
+        random_state = np.random.default_rng(random_state)
+    return random_state.uniform(size=shape)

@@ -1,0 +1,201 @@
+"""Distributions given by bins and their masses.
+
+Depends on NumPy and `_validation` only.
+"""
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from regcal._validation import Array, as_float_array, check_finite
+from regcal.distributions.base import Distribution
+
+
+class Histogram(Distribution):
+    """Bins with masses, uniform inside each bin, as tabular foundation models give them.
+
+    Parameters
+    ----------
+    edges : array-like of shape (n_bins + 1,) or (n_rows, n_bins + 1)
+        Strictly increasing. The first may be -inf and the last inf: such an open bin decays
+        exponentially, at a distance scale of the width of its neighbouring bin.
+    masses : array-like of shape (n_rows, n_bins)
+        Probabilities of the bins, summing to 1 in each row.
+
+    Examples
+    --------
+    >>> from regcal import Histogram
+    >>> dist = Histogram([0.0, 1.0, 3.0], [[0.5, 0.5], [0.2, 0.8]])
+    >>> dist.cdf(2.0)
+    array([0.75, 0.6 ])
+    >>> dist.pdf([[0.5, 2.0]])
+    array([[0.5 , 0.25],
+           [0.2 , 0.4 ]])
+    """
+
+    def __init__(self, edges: ArrayLike, masses: ArrayLike) -> None:
+        self.masses = _checked_masses(masses)
+        n_rows, n_bins = self.masses.shape
+        self.edges = _checked_edges(edges, n_rows, n_bins)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        below = np.cumsum(self.masses, axis=1)
+        above = np.cumsum(self.masses[:, ::-1], axis=1)[:, ::-1]
+        zero = np.zeros((len(self.masses), 1))
+        self._below = np.concatenate([zero, below[:, :-1]], axis=1)
+        self._above = np.concatenate([above[:, 1:], zero], axis=1)
+
+    def __len__(self) -> int:
+        return len(self.masses)
+
+    def _take(self, rows: np.ndarray) -> Self:
+        part = object.__new__(type(self))
+        part.masses = self.masses[rows]
+        part.edges = self.edges if len(self.edges) == 1 else self.edges[rows]
+        part._below, part._above = self._below[rows], self._above[rows]
+        return part
+
+    def _locate(self, points: Array) -> np.ndarray:
+        """Return the bin of each point; those outside get the end bins."""
+        bins = np.zeros((len(self), points.shape[1]), dtype=np.intp)
+        for b in range(1, self.edges.shape[1] - 1):
+            bins += points > self.edges[:, b : b + 1]
+        return bins
+
+    def _at(self, table: Array, bins: np.ndarray) -> Array:
+        table = np.broadcast_to(table, (len(self), table.shape[1]))
+        return np.take_along_axis(table, bins, axis=1)
+
+    def _bin_geometry(self) -> tuple[Array, Array]:
+        """Return the finite anchor and the width (or decay scale) of each bin."""
+        left, right = self.edges[:, :-1].copy(), self.edges[:, 1:].copy()
+        if np.isinf(left[0, 0]):
+            left[:, 0] = right[:, 0] - (right[:, 1] - right[:, 0])
+        if np.isinf(right[0, -1]):
+            right[:, -1] = left[:, -1] + (left[:, -1] - left[:, -2])
+        return left, right - left
+
+    def _log_shares(self, points: Array, bins: np.ndarray) -> tuple[Array, Array, Array]:
+        """Return log shares of the point's bin below and above it, and log density within it."""
+        anchor, width = (self._at(part, bins) for part in self._bin_geometry())
+        points = np.broadcast_to(points, bins.shape)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.clip((points - anchor) / width, 0.0, 1.0)
+            log_below, log_above = np.log(share), np.log1p(-share)
+            outside = (points < anchor) | (points > anchor + width)
+            log_density = np.where(outside, -np.inf, -np.log(width))
+            if np.isinf(self.edges[0, 0]):
+                reach = (points - anchor) / width - 1.0
+                open_low = bins == 0
+                log_below = np.where(open_low, reach, log_below)
+                log_above = np.where(open_low, np.log(-np.expm1(np.minimum(reach, 0))), log_above)
+                log_density = np.where(open_low, reach - np.log(width), log_density)
+            if np.isinf(self.edges[0, -1]):
+                reach = (anchor - points) / width
+                open_high = bins == self.masses.shape[1] - 1
+                log_above = np.where(open_high, reach, log_above)
+                log_below = np.where(open_high, np.log(-np.expm1(np.minimum(reach, 0))), log_below)
+                log_density = np.where(open_high, reach - np.log(width), log_density)
+        return log_below, log_above, log_density
+
+    def _logcdf(self, points: Array) -> Array:
+        bins = self._locate(points)
+        log_below, _, _ = self._log_shares(points, bins)
+        return self._log_sum(self._below, bins, log_below)
+
+    def _logsf(self, points: Array) -> Array:
+        bins = self._locate(points)
+        _, log_above, _ = self._log_shares(points, bins)
+        return self._log_sum(self._above, bins, log_above)
+
+    def _log_sum(self, outer: Array, bins: np.ndarray, log_share: Array) -> Array:
+        with np.errstate(divide="ignore"):
+            log_outer = np.log(self._at(outer, bins))
+            log_inner = np.log(self._at(self.masses, bins)) + log_share
+        return np.minimum(np.logaddexp(log_outer, log_inner), 0.0)
+
+    def _logpdf(self, points: Array) -> Array:
+        bins = self._locate(points)
+        _, _, log_density = self._log_shares(points, bins)
+        with np.errstate(divide="ignore"):
+            return np.log(self._at(self.masses, bins)) + log_density
+
+    def _bracket(self, probits: Array) -> tuple[Array, Array]:
+        anchor, width = self._bin_geometry()
+        shape = probits.shape
+        low, high = anchor[:, :1], anchor[:, -1:] + width[:, -1:]
+        return np.broadcast_to(low, shape), np.broadcast_to(high, shape)
+
+    def _ppf(self, levels: Array) -> Array:
+        levels = np.broadcast_to(levels, (len(self), levels.shape[1]))
+        bins = np.zeros(levels.shape, dtype=np.intp)
+        for b in range(1, self.masses.shape[1]):
+            bins += levels > self._below[:, b : b + 1]
+        anchor, width = (self._at(part, bins) for part in self._bin_geometry())
+        mass = self._at(self.masses, bins)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = (levels - self._at(self._below, bins)) / mass
+            share = np.where(mass > 0, np.clip(share, 0.0, 1.0), 0.0)
+            reach = share
+            if np.isinf(self.edges[0, 0]):
+                reach = np.where(bins == 0, 1.0 + np.log(share), reach)
+            if np.isinf(self.edges[0, -1]):
+                above = np.clip((1.0 - levels) / mass, 0.0, 1.0)
+                reach = np.where(bins == self.masses.shape[1] - 1, -np.log(above), reach)
+        return anchor + width * reach
+
+    def _kinks(self) -> Array:
+        anchor, width = self._bin_geometry()
+        return np.concatenate([anchor, anchor[:, -1:] + width[:, -1:]], axis=1)
+
+
+def _checked_masses(masses: ArrayLike) -> Array:
+    array = np.atleast_2d(as_float_array(masses, "masses"))
+    if array.ndim != 2:
+        msg = f"masses must be (n_rows, n_bins), got shape {array.shape}."
+        raise ValueError(msg)
+    check_finite(array, "masses")
+    if (array < 0).any():
+        row = int(np.argwhere(array < 0)[0][0])
+        msg = f"masses must not be negative, row {row} has {array[row].min()}."
+        raise ValueError(msg)
+    totals = array.sum(axis=1)
+    wrong = np.abs(totals - 1.0) > 1e-6
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        msg = (
+            f"masses must sum to 1 in each row, row {row} sums to {totals[row]:.6g}. "
+            "Divide by masses.sum(axis=1, keepdims=True)."
+        )
+        raise ValueError(msg)
+    return array / totals[:, np.newaxis]
+
+
+def _checked_edges(edges: ArrayLike, n_rows: int, n_bins: int) -> Array:
+    array = np.atleast_2d(as_float_array(edges, "edges"))
+    if array.ndim != 2 or array.shape[1] != n_bins + 1 or array.shape[0] not in (1, n_rows):
+        msg = (
+            f"Got edges of shape {array.shape} for masses of shape ({n_rows}, {n_bins}). "
+            f"Pass {n_bins + 1} edges, shared or one set per row."
+        )
+        raise ValueError(msg)
+    check_finite(array[:, 1:-1], "inner edges")
+    if np.isnan(array).any() or (array[:, 0] == np.inf).any() or (array[:, -1] == -np.inf).any():
+        msg = "The outer edges must be finite, or -inf for the first and inf for the last."
+        raise ValueError(msg)
+    for column in (0, -1):
+        infinite = np.isinf(array[:, column])
+        if infinite.any() and not infinite.all():
+            msg = "An outer edge must be infinite in all rows or in none."
+            raise ValueError(msg)
+    if (np.diff(array) <= 0).any():
+        row = int(np.argwhere(np.diff(array) <= 0)[0][0])
+        msg = f"edges must be strictly increasing, row {row} is not. Sort and merge equal edges."
+        raise ValueError(msg)
+    n_finite = int(np.isfinite(array[0]).sum())
+    if n_finite < 2:
+        msg = "At least two edges must be finite, otherwise no bin has a width."
+        raise ValueError(msg)
+    return array

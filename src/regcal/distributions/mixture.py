@@ -1,0 +1,132 @@
+"""Mixtures of distributions, such as the average of an ensemble's predictions.
+
+Depends on NumPy, SciPy and `_validation` only.
+"""
+
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import logsumexp
+
+from regcal._validation import Array, as_float_array, check_finite
+from regcal.distributions.base import Distribution
+
+
+class Mixture(Distribution):
+    """Weighted averages of several predictive distributions, row by row.
+
+    Parameters
+    ----------
+    components : sequence of Distribution
+        Batches of equal length.
+    weights : array-like of shape (n_components,) or (n_rows, n_components), optional
+        Non-negative, summing to 1. Equal by default.
+
+    Examples
+    --------
+    >>> from regcal import Mixture, Normal
+    >>> dist = Mixture([Normal([0.0], [1.0]), Normal([4.0], [1.0])])
+    >>> dist.median().round(6)
+    array([2.])
+    >>> dist.var()
+    array([5.])
+    """
+
+    def __init__(self, components: Sequence[Distribution], weights: ArrayLike | None = None):
+        self.components = list(components)
+        if not self.components:
+            msg = "A mixture needs at least one component, got none."
+            raise ValueError(msg)
+        lengths = [len(component) for component in self.components]
+        if len(set(lengths)) != 1:
+            msg = f"Components must have the same number of rows, got {lengths}."
+            raise ValueError(msg)
+        self.weights = self._checked_weights(weights)
+        self._work_per_point = sum(c._work_per_point for c in self.components)
+
+    def _checked_weights(self, weights: ArrayLike | None) -> Array:
+        n_components = len(self.components)
+        if weights is None:
+            return np.full((1, n_components), 1.0 / n_components)
+        array = np.atleast_2d(check_finite(as_float_array(weights, "weights"), "weights"))
+        if array.shape not in ((1, n_components), (len(self), n_components)):
+            msg = (
+                f"Got weights of shape {array.shape} for {len(self)} rows of {n_components} "
+                "components. Pass one per component, or one row of them per distribution."
+            )
+            raise ValueError(msg)
+        totals = array.sum(axis=1, keepdims=True)
+        if (array < 0).any() or (np.abs(totals - 1) > 1e-6).any():
+            msg = "weights must be non-negative and sum to 1. Divide them by their sum."
+            raise ValueError(msg)
+        return array / totals
+
+    def __len__(self) -> int:
+        return len(self.components[0])
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.components)} components, rows={len(self)})"
+
+    def _take(self, rows: np.ndarray) -> Self:
+        part = object.__new__(type(self))
+        part.components = [component._take(rows) for component in self.components]
+        part.weights = self.weights if len(self.weights) == 1 else self.weights[rows]
+        part._work_per_point = self._work_per_point
+        return part
+
+    def _average(self, method: str, points: Array) -> Array:
+        values = (getattr(c, method)(points) for c in self.components)
+        total = np.zeros((len(self), points.shape[1]))
+        for k, value in enumerate(values):
+            total += self.weights[:, k : k + 1] * value
+        return total
+
+    def _log_average(self, method: str, points: Array) -> Array:
+        logs = np.stack([getattr(c, method)(points) for c in self.components], axis=-1)
+        with np.errstate(divide="ignore"):
+            log_weights = np.log(self.weights)[:, np.newaxis, :]
+        return logsumexp(logs + log_weights, axis=-1)
+
+    def _cdf(self, points: Array) -> Array:
+        return self._average("_cdf", points)
+
+    def _sf(self, points: Array) -> Array:
+        return self._average("_sf", points)
+
+    def _pdf(self, points: Array) -> Array:
+        return self._average("_pdf", points)
+
+    def _logcdf(self, points: Array) -> Array:
+        return self._log_average("_logcdf", points)
+
+    def _logsf(self, points: Array) -> Array:
+        return self._log_average("_logsf", points)
+
+    def _logpdf(self, points: Array) -> Array:
+        return self._log_average("_logpdf", points)
+
+    def _bracket(self, probits: Array) -> tuple[Array, Array]:
+        finite = np.where(np.isfinite(probits), probits, 0.0)
+        quantiles = np.stack([c._from_probit(finite) for c in self.components])
+        return quantiles.min(axis=0), quantiles.max(axis=0)
+
+    def _mean_and_var(self) -> tuple[Array, Array]:
+        moments = [c._mean_and_var() for c in self.components]
+        means = np.stack([mean for mean, _ in moments], axis=1)
+        variances = np.stack([var for _, var in moments], axis=1)
+        mean = (self.weights * means).sum(axis=1)
+        spread = variances + (means - mean[:, np.newaxis]) ** 2
+        return mean, (self.weights * spread).sum(axis=1)
+
+    def _panel_edges(self, extra: Array | None = None) -> Array:
+        # a narrow component far from the others needs panels of its own
+        edges = [component._panel_edges() for component in self.components]
+        return np.sort(np.concatenate(edges + ([] if extra is None else [extra]), axis=1), axis=1)
+
+    def _kinks(self) -> Array | None:
+        kinks = [k for k in (c._kinks() for c in self.components) if k is not None]
+        if not kinks:
+            return None
+        return np.concatenate([np.broadcast_to(k, (len(self), k.shape[1])) for k in kinks], axis=1)

@@ -1,0 +1,88 @@
+"""Normal distributions, the output of most probabilistic regressors.
+
+Depends on NumPy, SciPy and `_validation` only.
+"""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtr
+
+from regcal._validation import Array, check_column, check_positive
+from regcal.distributions.base import ProbitDistribution, log_normal_density
+
+
+def check_loc_scale(loc: ArrayLike, scale: ArrayLike) -> tuple[Array, Array]:
+    """Return location and scale as finite columns of one length, the scale positive."""
+    loc_column = check_column(np.atleast_1d(loc), "loc")
+    scale_column = check_positive(check_column(np.atleast_1d(scale), "scale"), "scale")
+    n_rows = max(len(loc_column), len(scale_column))
+    for name, column in (("loc", loc_column), ("scale", scale_column)):
+        if len(column) not in (1, n_rows):
+            msg = (
+                f"Got {len(loc_column)} values of loc and {len(scale_column)} of scale; {name} "
+                f"has to have {n_rows} or be a single number. Pass one of each per row."
+            )
+            raise ValueError(msg)
+    return (
+        np.broadcast_to(loc_column, n_rows).copy(),
+        np.broadcast_to(scale_column, n_rows).copy(),
+    )
+
+
+class Normal(ProbitDistribution):
+    """Normal distributions given by their means and standard deviations.
+
+    Parameters
+    ----------
+    loc : array-like of shape (n_rows,) or float
+        Means.
+    scale : array-like of shape (n_rows,) or float
+        Standard deviations, positive.
+
+    Examples
+    --------
+    >>> from regcal import Normal
+    >>> dist = Normal(loc=[0.0, 10.0], scale=[1.0, 2.0])
+    >>> dist.cdf([0.0, 12.0]).round(3)
+    array([0.5  , 0.841])
+    >>> low, high = dist.interval(0.9)
+    >>> high.round(2)
+    array([ 1.64, 13.29])
+    """
+
+    def __init__(self, loc: ArrayLike, scale: ArrayLike) -> None:
+        self.loc, self.scale = check_loc_scale(loc, scale)
+
+    def __len__(self) -> int:
+        return len(self.loc)
+
+    def _take(self, rows: np.ndarray) -> Self:
+        part = object.__new__(type(self))
+        part.loc, part.scale = self.loc[rows], self.scale[rows]
+        return part
+
+    def _probit(self, points: Array) -> Array:
+        return (points - self.loc[:, np.newaxis]) / self.scale[:, np.newaxis]
+
+    def _logslope(self, points: Array) -> Array:
+        return np.broadcast_to(-np.log(self.scale)[:, np.newaxis], (len(self), points.shape[1]))
+
+    def _from_probit(self, probits: Array) -> Array:
+        return self.loc[:, np.newaxis] + self.scale[:, np.newaxis] * probits
+
+    def _mean_and_var(self) -> tuple[Array, Array]:
+        return self.loc.copy(), self.scale**2
+
+    def _crps(self, y: Array) -> Array:
+        # Gneiting and Raftery (2007), equation 21
+        z = (y - self.loc) / self.scale
+        density = np.exp(log_normal_density(z))
+        return self.scale * (z * (ndtr(z) - ndtr(-z)) + 2 * density - 1 / np.sqrt(np.pi))
+
+    def sample(self, size: int = 1, random_state: Any = None) -> Array:
+        """Draw `size` values per row, as an array of shape (n_rows, size)."""
+        if not isinstance(random_state, np.random.Generator | np.random.RandomState):
+            random_state = np.random.default_rng(random_state)
+        return self._from_probit(random_state.normal(size=(len(self), size)))

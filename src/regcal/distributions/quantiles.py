@@ -1,0 +1,119 @@
+"""Distributions given by some of their quantiles.
+
+Depends on NumPy, SciPy and `_validation` only.
+"""
+
+import warnings
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtri
+
+from regcal._validation import Array, as_float_array, check_finite, check_increasing
+from regcal.distributions._spline import RationalQuadraticSpline
+from regcal.distributions.base import ProbitDistribution
+
+# Equal neighbours are moved apart by this share of their row's range.
+_SMALLEST_GAP = 1e-4
+
+
+class CrossingQuantilesWarning(UserWarning):
+    """Some predicted quantiles decreased with their level and were sorted."""
+
+
+class Quantiles(ProbitDistribution):
+    """Distributions through predicted quantiles, smooth between them and normal in the tails.
+
+    On the probit scale a normal distribution is a straight line. Each row is a monotone curve
+    with a continuous slope through ``(quantile, probit of its level)``, continued as a straight
+    line beyond the outermost levels: normal tails whose spread is that of the outer quantiles.
+    Quantiles of a normal distribution therefore give back that distribution.
+
+    Parameters
+    ----------
+    levels : array-like of shape (n_levels,)
+        At least two strictly increasing probabilities inside (0, 1).
+    values : array-like of shape (n_rows, n_levels)
+        Predicted quantiles. A row in which they cross is sorted, with a
+        `CrossingQuantilesWarning`; equal neighbours are moved apart by 1e-4 of the row's range,
+        so that the density stays finite.
+
+    Examples
+    --------
+    >>> from regcal import Quantiles
+    >>> dist = Quantiles([0.1, 0.5, 0.9], [[1.0, 2.0, 4.0], [0.0, 5.0, 6.0]])
+    >>> dist.median()
+    array([2., 5.])
+    >>> dist.cdf([[1.0, 4.0]]).round(3)
+    array([[0.1  , 0.9  ],
+           [0.172, 0.313]])
+    """
+
+    def __init__(self, levels: ArrayLike, values: ArrayLike) -> None:
+        self.levels = check_increasing(levels, "levels")
+        if len(self.levels) < 2 or self.levels[0] <= 0 or self.levels[-1] >= 1:
+            msg = (
+                "levels must be at least two probabilities strictly between 0 and 1, got "
+                f"{self.levels.tolist()}. One quantile alone does not tell the spread."
+            )
+            raise ValueError(msg)
+        self.values = self._arranged(self._checked_values(values))
+        probits = np.broadcast_to(ndtri(self.levels), self.values.shape)
+        self._spline = RationalQuadraticSpline.through(self.values, probits)
+
+    def _checked_values(self, values: ArrayLike) -> Array:
+        array = np.atleast_2d(as_float_array(values, "values"))
+        if array.ndim != 2 or array.shape[1] != len(self.levels):
+            msg = (
+                f"Got quantiles of shape {array.shape} for {len(self.levels)} levels. Pass one row "
+                "per distribution and one column per level (transpose if it is the other way)."
+            )
+            raise ValueError(msg)
+        return check_finite(array, "values")
+
+    def _arranged(self, values: Array) -> Array:
+        crossing = (np.diff(values) < 0).any(axis=1)
+        if crossing.any():
+            msg = (
+                f"{int(crossing.sum())} of {len(values)} rows have crossing quantiles, the first "
+                f"is row {int(np.flatnonzero(crossing)[0])}; they were sorted."
+            )
+            warnings.warn(msg, CrossingQuantilesWarning, stacklevel=3)
+            values = np.sort(values, axis=1)
+        return _separate(values)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def _take(self, rows: np.ndarray) -> Self:
+        part = object.__new__(type(self))
+        part.levels, part.values = self.levels, self.values[rows]
+        part._spline = self._spline.take(rows)
+        return part
+
+    def _probit(self, points: Array) -> Array:
+        return self._spline(points)
+
+    def _logslope(self, points: Array) -> Array:
+        return self._spline.log_derivative(points)
+
+    def _from_probit(self, probits: Array) -> Array:
+        return self._spline.inverse(probits)
+
+    def _kinks(self) -> Array:
+        return self.values
+
+
+def _separate(values: Array) -> Array:
+    """Move equal neighbours apart, by a share of the row's range or else of the usual range."""
+    ranges = values[:, -1] - values[:, 0]
+    if not (ranges > 0).any():
+        msg = (
+            f"All {len(values)} rows have equal quantiles at all levels, which leaves no spread. "
+            "Predict levels further apart, or add a residual spread."
+        )
+        raise ValueError(msg)
+    ranges = np.where(ranges > 0, ranges, np.median(ranges[ranges > 0]))
+    ramp = _SMALLEST_GAP * ranges[:, np.newaxis] * np.arange(values.shape[1])
+    return np.maximum.accumulate(values - ramp, axis=1) + ramp

@@ -1,0 +1,131 @@
+"""Any continuous family of `scipy.stats`, frozen with array parameters.
+
+Depends on NumPy, SciPy and `_validation` only.
+"""
+
+from typing import Any, Self
+
+import numpy as np
+
+from regcal._validation import Array
+from regcal.distributions.base import Distribution
+
+
+class ScipyDistribution(Distribution):
+    """A frozen continuous distribution of `scipy.stats`, one row per parameter value.
+
+    Parameters
+    ----------
+    frozen : scipy.stats frozen distribution
+        For example ``scipy.stats.gamma(a=[2.0, 3.0], scale=[1.0, 0.5])``. Scalar parameters are
+        shared by all rows.
+
+    Examples
+    --------
+    >>> import scipy.stats
+    >>> from regcal import ScipyDistribution
+    >>> dist = ScipyDistribution(scipy.stats.expon(scale=[1.0, 2.0]))
+    >>> dist.mean()
+    array([1., 2.])
+    >>> dist[1].median().round(3)
+    array([1.386])
+    """
+
+    def __init__(self, frozen: Any) -> None:
+        family = getattr(frozen, "dist", None)
+        if not hasattr(family, "_parse_args") or not hasattr(family, "_pdf"):
+            msg = (
+                f"Need a frozen continuous scipy.stats distribution such as "
+                f"scipy.stats.t(df=5, loc=means, scale=spreads), got {type(frozen).__name__}."
+            )
+            raise TypeError(msg)
+        shapes, loc, scale = family._parse_args(*frozen.args, **frozen.kwds)
+        parameters = np.broadcast_arrays(*np.atleast_1d(*shapes, loc, scale))
+        if parameters[0].ndim != 1:
+            msg = (
+                f"Parameters must be scalars or one per row, got shape {parameters[0].shape}. "
+                "Flatten them first."
+            )
+            raise ValueError(msg)
+        self.family = family
+        self.parameters = [np.array(p, dtype=float) for p in parameters]
+        self._freeze()
+        self._check()
+
+    def _freeze(self) -> None:
+        *shapes, loc, scale = (p[:, np.newaxis] for p in self.parameters)
+        self._frozen = self.family(*shapes, loc=loc, scale=scale)
+
+    def _check(self) -> None:
+        finite = np.all([np.isfinite(p) for p in self.parameters], axis=0)
+        bad = np.flatnonzero(~finite | ~np.isfinite(self._frozen.ppf(0.5))[:, 0])
+        if len(bad):
+            values = [float(p[bad[0]]) for p in self.parameters]
+            msg = (
+                f"{self.family.name} does not allow the parameters {values} (shapes, loc, scale) "
+                f"of row {bad[0]}. Scales must be positive and all values finite."
+            )
+            raise ValueError(msg)
+
+    def __len__(self) -> int:
+        return len(self.parameters[0])
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.family.name}, rows={len(self)})"
+
+    def _take(self, rows: np.ndarray) -> Self:
+        part = object.__new__(type(self))
+        part.family = self.family
+        part.parameters = [p[rows] for p in self.parameters]
+        part._freeze()
+        return part
+
+    def _cdf(self, points: Array) -> Array:
+        return self._frozen.cdf(points)
+
+    def _sf(self, points: Array) -> Array:
+        return self._frozen.sf(points)
+
+    def _logpdf(self, points: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return self._frozen.logpdf(points)
+
+    def _logcdf(self, points: Array) -> Array:
+        return self._log_tail(self._frozen.logcdf, points, -1.0)
+
+    def _logsf(self, points: Array) -> Array:
+        return self._log_tail(self._frozen.logsf, points, 1.0)
+
+    def _log_tail(self, log_probability: Any, points: Array, direction: float) -> Array:
+        """Return a log tail probability, by its asymptote where SciPy's value underflows.
+
+        Far out, the tail beyond t is close to pdf(t) / |d log pdf / dt|.
+        """
+        points = np.broadcast_to(points, (len(self), points.shape[1]))
+        with np.errstate(all="ignore"):
+            values = np.array(log_probability(points))
+        lost = ~(values > -650.0) & np.isfinite(points) & np.isfinite(self._logpdf(points))
+        if lost.any():
+            rows, _ = np.nonzero(lost)
+            part, at = self._take(rows), points[lost][:, np.newaxis]
+            step = 1e-5 * np.maximum(np.abs(at - part._frozen.ppf(0.5)), 1e-300)
+            decay = -direction * (part._logpdf(at + step) - part._logpdf(at - step)) / (2 * step)
+            with np.errstate(all="ignore"):
+                values[lost] = (part._logpdf(at) - np.log(decay))[:, 0]
+        return values
+
+    def _bracket(self, probits: Array) -> tuple[Array, Array]:
+        middle = self._frozen.ppf(0.5)
+        spread = self._frozen.ppf(0.75) - self._frozen.ppf(0.25)
+        shape = probits.shape
+        return np.broadcast_to(middle - spread, shape), np.broadcast_to(middle + spread, shape)
+
+    def _ppf(self, levels: Array) -> Array:
+        return self._frozen.ppf(levels)
+
+    def _mean_and_var(self) -> tuple[Array, Array]:
+        mean, var = self._frozen.stats(moments="mv")
+        return (
+            np.broadcast_to(mean, (len(self), 1))[:, 0].copy(),
+            np.broadcast_to(var, (len(self), 1))[:, 0].copy(),
+        )

@@ -1,0 +1,276 @@
+"""Distributions whose segments carry new masses: the result of one-vs-rest calibration.
+
+Depends on NumPy, SciPy and `_validation` only.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from scipy.special import log_ndtr, ndtri_exp
+
+from regcal._validation import Array
+from regcal.distributions.base import LOG_HALF, Distribution, masses_between
+
+# Below this mass a difference of tails is formed in log space.
+_SMALL = 1e-290
+
+
+def log_difference(low: tuple[Array, Array], high: tuple[Array, Array]) -> Array:
+    """Return log P(low < Y <= high) from (logcdf, logsf) at both ends."""
+    (low_cdf, low_sf), (high_cdf, high_sf) = low, high
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        lower = high_cdf + np.log(-np.expm1(np.minimum(low_cdf - high_cdf, 0.0)))
+        upper = low_sf + np.log(-np.expm1(np.minimum(high_sf - low_sf, 0.0)))
+        across = np.log1p(-np.minimum(np.exp(low_cdf) + np.exp(high_sf), 1.0))
+        result = np.where(high_cdf <= LOG_HALF, lower, np.where(low_sf <= LOG_HALF, upper, across))
+    return np.where(np.isnan(result), -np.inf, result)
+
+
+def log_segment_masses(dist: Distribution, thresholds: Array) -> Array:
+    """Return the log probability of each segment between thresholds, outer ones open-ended.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_thresholds + 1)
+    """
+    shape = (len(dist), len(thresholds))
+    tail, upper = (np.broadcast_to(a, shape) for a in dist._tail(thresholds[np.newaxis, :]))
+    masses = np.empty((shape[0], shape[1] + 1))
+    masses[:, 0] = np.where(upper[:, 0], 1.0 - tail[:, 0], tail[:, 0])
+    masses[:, -1] = np.where(upper[:, -1], tail[:, -1], 1.0 - tail[:, -1])
+    masses[:, 1:-1] = masses_between(tail[:, :-1], upper[:, :-1], tail[:, 1:], upper[:, 1:])
+    lost = (masses < _SMALL).any(axis=1)
+    with np.errstate(divide="ignore"):
+        logs = np.log(masses)
+    if lost.any():
+        rows = np.flatnonzero(lost)
+        exact = _log_masses_in_log_space(dist._take(rows), thresholds)
+        logs[rows] = np.where(masses[rows] < _SMALL, exact, logs[rows])
+    return logs
+
+
+def _log_masses_in_log_space(dist: Distribution, thresholds: Array) -> Array:
+    ends = _ends(dist, thresholds)
+    return log_difference(
+        (ends[0][:, :-1], ends[1][:, :-1]),
+        (ends[0][:, 1:], ends[1][:, 1:]),
+    )
+
+
+def _ends(dist: Distribution, thresholds: Array) -> tuple[Array, Array]:
+    """Return logcdf and logsf at -inf, the thresholds, and +inf."""
+    grid = np.concatenate([[-np.inf], thresholds, [np.inf]])[np.newaxis, :]
+    shape = (len(dist), grid.shape[1])
+    return (
+        np.broadcast_to(dist._logcdf(grid), shape),
+        np.broadcast_to(dist._logsf(grid), shape),
+    )
+
+
+@dataclass(frozen=True)
+class _Table:
+    """What a batch needs to know of its segments; all logs, (n_rows, n_segments)."""
+
+    start_cdf: Array  # base logcdf and logsf at the start and the end of each segment
+    start_sf: Array
+    end_cdf: Array
+    end_sf: Array
+    base: Array  # base mass of the segment
+    new: Array  # calibrated mass of the segment
+    below: Array  # calibrated mass of all segments below, and above
+    above: Array
+
+
+class Segmented(Distribution):
+    """A base distribution whose segments between thresholds carry new masses.
+
+    Parameters
+    ----------
+    base : Distribution
+        The distributions to change.
+    thresholds : ndarray of shape (n_thresholds,)
+        Increasing ends of the segments; the two outer segments are open-ended.
+    reweight : callable
+        Takes log base masses (n_rows, n_thresholds + 1) and returns log new masses; they need
+        not be normalised.
+    uniform : bool
+        Whether the mass of a bounded segment is spread evenly, or as the base density is inside
+        it. The open-ended segments always follow the base. A bounded segment in which the base
+        has no mass at all is uniform; an open-ended one gets none.
+    """
+
+    def __init__(
+        self,
+        base: Distribution,
+        thresholds: Array,
+        reweight: Callable[[Array], Array],
+        *,
+        uniform: bool = False,
+    ) -> None:
+        self.base = base
+        self.thresholds = thresholds
+        self.reweight = reweight
+        self.uniform = uniform
+        self._work_per_point = base._work_per_point * 2 + len(thresholds)
+
+    def __len__(self) -> int:
+        return len(self.base)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.base!r}, {len(self.thresholds) + 1} segments, "
+            f"rows={len(self)})"
+        )
+
+    def _take(self, rows: np.ndarray) -> Self:
+        base = self.base._take(rows)
+        return type(self)(base, self.thresholds, self.reweight, uniform=self.uniform)
+
+    def log_masses(self) -> Array:
+        """Return the calibrated log mass of each segment, (n_rows, n_segments)."""
+        base = log_segment_masses(self.base, self.thresholds)
+        return self._normalised(base)
+
+    def _normalised(self, log_base: Array) -> Array:
+        log_new = np.array(self.reweight(log_base))
+        for outer in (0, -1):
+            log_new[:, outer] = np.where(
+                np.isneginf(log_base[:, outer]), -np.inf, log_new[:, outer]
+            )
+        # Section 4, prediction step 2: q_i = c_i(p_i) / sum_j c_j(p_j)
+        peak = log_new.max(axis=1, keepdims=True)
+        peak = np.where(np.isfinite(peak), peak, 0.0)
+        total = peak + np.log(np.exp(log_new - peak).sum(axis=1, keepdims=True))
+        return np.where(np.isfinite(total), log_new - total, log_base)
+
+    @cached_property
+    def _table(self) -> _Table:
+        logcdf, logsf = _ends(self.base, self.thresholds)
+        log_base = log_segment_masses(self.base, self.thresholds)
+        log_new = self._normalised(log_base)
+        empty = np.full((len(self), 1), -np.inf)
+        below = np.logaddexp.accumulate(log_new, axis=1)[:, :-1]
+        above = np.logaddexp.accumulate(log_new[:, ::-1], axis=1)[:, -2::-1]
+        return _Table(
+            start_cdf=logcdf[:, :-1],
+            start_sf=logsf[:, :-1],
+            end_cdf=logcdf[:, 1:],
+            end_sf=logsf[:, 1:],
+            base=log_base,
+            new=log_new,
+            below=np.concatenate([empty, below], axis=1),
+            above=np.concatenate([above, empty], axis=1),
+        )
+
+    # ---------------------------------------------------------------------------------- evaluation
+
+    def _segment(self, points: Array) -> np.ndarray:
+        """Return the number of the segment (t_{i-1}, t_i] of each point."""
+        segments = np.searchsorted(self.thresholds, points, side="left")
+        return np.broadcast_to(segments, (len(self), points.shape[1]))
+
+    def _at(self, table: Array, segments: np.ndarray) -> Array:
+        return np.take_along_axis(table, segments, axis=1)
+
+    def _even(self, segments: np.ndarray) -> np.ndarray:
+        """Return where a segment's mass is spread evenly."""
+        inner = (segments > 0) & (segments < len(self.thresholds))
+        if self.uniform:
+            return inner
+        return inner & np.isneginf(self._at(self._table.base, segments))
+
+    def _edges(self, segments: np.ndarray) -> tuple[Array, Array]:
+        last = len(self.thresholds) - 1
+        return (
+            self.thresholds[np.clip(segments - 1, 0, last)],
+            self.thresholds[np.clip(segments, 0, last)],
+        )
+
+    def _log_shares(self, points: Array, segments: np.ndarray) -> tuple[Array, Array]:
+        """Return the log shares of a point's segment that lie below and above it."""
+        table = self._table
+        here = (self.base._logcdf(points), self.base._logsf(points))
+        start = (self._at(table.start_cdf, segments), self._at(table.start_sf, segments))
+        end = (self._at(table.end_cdf, segments), self._at(table.end_sf, segments))
+        mass = self._at(table.base, segments)
+        even = self._even(segments)
+        low, high = self._edges(segments)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            below = log_difference(start, here) - mass
+            above = log_difference(here, end) - mass
+            share = np.clip((points - low) / (high - low), 0.0, 1.0)
+            below = np.where(even, np.log(share), below)
+            above = np.where(even, np.log1p(-share), above)
+        below, above = (np.where(np.isnan(a), -np.inf, a) for a in (below, above))
+        return np.minimum(below, 0.0), np.minimum(above, 0.0)
+
+    def _logcdf(self, points: Array) -> Array:
+        segments = self._segment(points)
+        below, _ = self._log_shares(points, segments)
+        inside = self._at(self._table.new, segments) + below
+        return np.minimum(np.logaddexp(self._at(self._table.below, segments), inside), 0.0)
+
+    def _logsf(self, points: Array) -> Array:
+        segments = self._segment(points)
+        _, above = self._log_shares(points, segments)
+        inside = self._at(self._table.new, segments) + above
+        return np.minimum(np.logaddexp(self._at(self._table.above, segments), inside), 0.0)
+
+    def _logpdf(self, points: Array) -> Array:
+        segments = self._segment(points)
+        new = self._at(self._table.new, segments)
+        mass = self._at(self._table.base, segments)
+        low, high = self._edges(segments)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            even = new - np.log(high - low)
+            shaped = self.base._logpdf(points) + (new - mass)
+        return np.where(self._even(segments), even, np.where(np.isneginf(mass), -np.inf, shaped))
+
+    # ----------------------------------------------------------------------------------- inversion
+
+    def _from_probit(self, probits: Array) -> Array:
+        """Find the segment of a level, then the base's quantile inside it."""
+        probits = np.broadcast_to(probits, (len(self), probits.shape[1]))
+        lower, upper = log_ndtr(probits), log_ndtr(-probits)
+        table = self._table
+        segments = np.zeros(probits.shape, dtype=np.intp)
+        for k in range(1, table.new.shape[1]):
+            start, rest = table.below[:, k : k + 1], table.above[:, k - 1 : k]
+            segments += np.where(start <= LOG_HALF, lower > start, upper < rest)
+        below = _log_minus(lower, self._at(table.below, segments))
+        above = _log_minus(upper, self._at(table.above, segments))
+        new = self._at(table.new, segments)
+        with np.errstate(invalid="ignore"):
+            below, above = np.minimum(below - new, 0.0), np.minimum(above - new, 0.0)
+        return self._inside(segments, below, above)
+
+    def _inside(self, segments: np.ndarray, below: Array, above: Array) -> Array:
+        """Return the points with the given log shares of their segment below and above them."""
+        table = self._table
+        low, high = self._edges(segments)
+        mass = self._at(table.base, segments)
+        logcdf = np.logaddexp(self._at(table.start_cdf, segments), mass + below)
+        logsf = np.logaddexp(self._at(table.end_sf, segments), mass + above)
+        logcdf, logsf = np.minimum(logcdf, 0.0), np.minimum(logsf, 0.0)
+        z = np.where(logcdf < logsf, ndtri_exp(logcdf), -ndtri_exp(logsf))
+        shaped = self.base._from_probit(np.where(np.isnan(z), 0.0, z))
+        shaped = np.where(segments > 0, np.maximum(shaped, low), shaped)
+        shaped = np.where(segments < len(self.thresholds), np.minimum(shaped, high), shaped)
+        return np.where(self._even(segments), low + np.exp(below) * (high - low), shaped)
+
+    def _kinks(self) -> Array:
+        own = np.broadcast_to(self.thresholds, (len(self), len(self.thresholds)))
+        base = self.base._kinks()
+        if base is None:
+            return own
+        return np.concatenate([own, np.broadcast_to(base, (len(self), base.shape[1]))], axis=1)
+
+
+def _log_minus(total: Array, part: Array) -> Array:
+    """Return log(exp(total) - exp(part)), -inf where nothing is left."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left = total + np.log(-np.expm1(np.minimum(part - total, 0.0)))
+    return np.where(np.isnan(left), -np.inf, left)
