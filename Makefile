@@ -1,0 +1,54 @@
+# Everything needs only make and Python 3.11 or newer; the targets build .venv by themselves.
+#   make test PYTHON=python3.12     use another interpreter
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help demo test lint format clean
+
+help:  ## Show this list
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
+
+demo: $(READY)  ## Run the demonstration
+	$(BIN)/python -m regcal.demo
+
+test: lint  ## Check style and types, then run every test
+	$(BIN)/python -m pytest -n 2
+
+lint: $(READY)  ## Check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY)  ## Repair style where that can be done automatically
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## Remove the environment and everything generated
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist demo-output
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): pyproject.toml
+	@command -v "$(PYTHON)" >/dev/null || { \
+		echo "Found no '$(PYTHON)'. Install Python 3.11 or newer, or name one: make $(MAKECMDGOALS) PYTHON=/path/to/python" >&2; \
+		exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "regcal needs Python 3.11 or newer, and '$(PYTHON)' is $$("$(PYTHON)" --version 2>&1)." >&2; \
+		echo "Name a newer one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; \
+		exit 1; }
+	@if command -v uv >/dev/null; then \
+		echo "Building $(VENV) with uv ..."; \
+		{ test -x $(BIN)/python || uv venv --quiet --python "$$(command -v "$(PYTHON)")" $(VENV); } && \
+		uv pip install --quiet --python $(BIN)/python -e '.[dev]'; \
+	else \
+		echo "Building $(VENV) with venv and pip ..."; \
+		{ test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV) || { rm -rf $(VENV); \
+			echo "Install the venv module (package python3-venv on Debian and Ubuntu) or uv." >&2; exit 1; }; } && \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'; \
+	fi
+	@touch $@

@@ -1,0 +1,20 @@
+"""The paper's toy mixture and its five real data sets.
+
+Depends on NumPy, SciPy and scikit-learn only; pandas is imported where a frame is asked for.
+"""
+
+from regcal.datasets._boston import load_boston
+from regcal.datasets._dataset import Dataset
+from regcal.datasets._real import load_airfoil, load_concrete, load_diabetes, load_forest_fires
+from regcal.datasets._toy import ToyMixture, make_toy_mixture
+
+__all__ = [
+    "Dataset",
+    "ToyMixture",
+    "load_airfoil",
+    "load_boston",
+    "load_concrete",
+    "load_diabetes",
+    "load_forest_fires",
+    "make_toy_mixture",
+]
