@@ -21,8 +21,8 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 # From the bottom up. A part may import from lower layers, and within itself.
 LAYERS = (
-    {"_version"},
-    {"_validation", "datasets", "grids", "persistence"},
+    {"_validation", "_version"},
+    {"datasets", "grids", "persistence"},
     {"binary", "distributions", "gp"},
     {"adapters", "calibrators", "metrics"},
     {"plots", "regressor"},

@@ -188,7 +188,7 @@ class LogisticCalibrator(BinaryMap):
     >>> from regcal import LogisticCalibrator
     >>> cal = LogisticCalibrator().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
     >>> cal.predict([0.2, 0.8]).round(2)
-    array([0.38, 0.62])
+    array([0.41, 0.62])
     """
 
     def __init__(self, ridge: float = 0.1) -> None:
@@ -209,7 +209,7 @@ class BetaCalibrator(BinaryMap):
 
     Parameters
     ----------
-    ridge : float, default=1.0
+    ridge : float, default=0.3
         Strength of the pull towards the identity (a = b = 1, m = 0), in units of observations.
         0 is the plain maximum likelihood fit, which needs both labels.
     monotone : bool, default=True
@@ -225,10 +225,10 @@ class BetaCalibrator(BinaryMap):
     >>> from regcal import BetaCalibrator
     >>> cal = BetaCalibrator().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
     >>> cal.predict([0.2, 0.8]).round(2)
-    array([0.24, 0.76])
+    array([0.21, 0.79])
     """
 
-    def __init__(self, ridge: float = 1.0, *, monotone: bool = True) -> None:
+    def __init__(self, ridge: float = 0.3, *, monotone: bool = True) -> None:
         self.ridge = ridge
         self.monotone = monotone
 
@@ -250,6 +250,7 @@ class BetaCalibrator(BinaryMap):
             return best
         # The objective is convex: the best point with a, b >= 0 is the best of those faces
         # (a = 0, b = 0, both) whose own optimum is feasible.
+        problem = tuple(part[wrong] for part in (features, successes, trials, mean, precision))
         lowest = np.full(len(wrong), np.inf)
         for free in ([False, True, True], [True, False, True], [False, False, True]):
             problem = (

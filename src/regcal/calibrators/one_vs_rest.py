@@ -139,7 +139,7 @@ class OneVsRestCalibrator(Calibrator):
     >>> from regcal import Normal, OneVsRestCalibrator
     >>> rng = np.random.default_rng(0)
     >>> dist = Normal(np.zeros(500), np.full(500, 2.0))
-    >>> cal = OneVsRestCalibrator(thresholds=8).fit(dist, rng.normal(size=500))
+    >>> cal = OneVsRestCalibrator(thresholds=32).fit(dist, rng.normal(size=500))
     >>> cal.transform(dist[:1]).std().round(1)
     array([1.])
     """

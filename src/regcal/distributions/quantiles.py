@@ -47,7 +47,7 @@ class Quantiles(ProbitDistribution):
     array([2., 5.])
     >>> dist.cdf([[1.0, 4.0]]).round(3)
     array([[0.1  , 0.9  ],
-           [0.172, 0.313]])
+           [0.145, 0.347]])
     """
 
     def __init__(self, levels: ArrayLike, values: ArrayLike) -> None:

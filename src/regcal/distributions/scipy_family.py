@@ -32,7 +32,7 @@ class ScipyDistribution(Distribution):
     """
 
     def __init__(self, frozen: Any) -> None:
-        family = getattr(frozen, "dist", None)
+        family: Any = getattr(frozen, "dist", None)
         if not hasattr(family, "_parse_args") or not hasattr(family, "_pdf"):
             msg = (
                 f"Need a frozen continuous scipy.stats distribution such as "
