@@ -24,6 +24,7 @@ from regcal.distributions import (
     Samples,
     ScipyDistribution,
     as_distribution,
+    concatenate,
 )
 from regcal.grids import EqualGrid, QuantileGrid
 from regcal.metrics import crps, log_score, pit
@@ -48,6 +49,7 @@ __all__ = [
     "__version__",
     "as_distribution",
     "calibrator_names",
+    "concatenate",
     "crps",
     "get_calibrator",
     "log_score",

@@ -1,0 +1,134 @@
+"""Batches put below each other, such as the out-of-fold predictions of several models.
+
+Depends on NumPy and `_validation` only.
+"""
+
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+
+from regcal._validation import Array
+from regcal.distributions.base import Distribution
+
+
+def concatenate(parts: Sequence[Distribution]) -> Distribution:
+    """Return one batch with the rows of all parts, in order.
+
+    Parameters
+    ----------
+    parts : sequence of Distribution
+        Of any classes and lengths.
+
+    Returns
+    -------
+    Distribution
+
+    Examples
+    --------
+    >>> from regcal import Normal, concatenate
+    >>> dist = concatenate([Normal([0.0, 1.0], 1.0), Normal([5.0], 2.0)])
+    >>> dist.mean()
+    array([0., 1., 5.])
+    """
+    if len(parts) == 0:
+        msg = "There is nothing to concatenate. Pass at least one distribution."
+        raise ValueError(msg)
+    return parts[0] if len(parts) == 1 else Stacked(parts)
+
+
+class Stacked(Distribution):
+    """The rows of several batches; every row is computed by the batch it comes from.
+
+    Parameters
+    ----------
+    parts : sequence of Distribution
+        Of any classes and lengths.
+    """
+
+    def __init__(self, parts: Sequence[Distribution]) -> None:
+        self.parts = list(parts)
+        self._part = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+        self._row = np.concatenate([np.arange(len(part)) for part in parts])
+        self._work_per_point = max(part._work_per_point for part in parts)
+
+    def __len__(self) -> int:
+        return len(self._part)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.parts)} parts, rows={len(self)})"
+
+    def _take(self, rows: np.ndarray) -> Self:
+        taken = object.__new__(type(self))
+        taken.parts, taken._work_per_point = self.parts, self._work_per_point
+        taken._part, taken._row = self._part[rows], self._row[rows]
+        return taken
+
+    def _groups(self) -> list[tuple[np.ndarray, Distribution]]:
+        """Return, for each part in use, the places of its rows and those rows."""
+        groups = []
+        for k, part in enumerate(self.parts):
+            places = np.flatnonzero(self._part == k)
+            if len(places):
+                groups.append((places, part._take(self._row[places])))
+        return groups
+
+    def _by_part(self, method: str, points: Array) -> Array:
+        values = np.empty((len(self), points.shape[1]))
+        for places, part in self._groups():
+            values[places] = getattr(part, method)(points if len(points) == 1 else points[places])
+        return values
+
+    def _cdf(self, points: Array) -> Array:
+        return self._by_part("_cdf", points)
+
+    def _sf(self, points: Array) -> Array:
+        return self._by_part("_sf", points)
+
+    def _logcdf(self, points: Array) -> Array:
+        return self._by_part("_logcdf", points)
+
+    def _logsf(self, points: Array) -> Array:
+        return self._by_part("_logsf", points)
+
+    def _pdf(self, points: Array) -> Array:
+        return self._by_part("_pdf", points)
+
+    def _logpdf(self, points: Array) -> Array:
+        return self._by_part("_logpdf", points)
+
+    def _probit(self, points: Array) -> Array:
+        return self._by_part("_probit", points)
+
+    def _logslope(self, points: Array) -> Array:
+        return self._by_part("_logslope", points)
+
+    def _from_probit(self, probits: Array) -> Array:
+        return self._by_part("_from_probit", probits)
+
+    def _ppf(self, levels: Array) -> Array:
+        return self._by_part("_ppf", levels)
+
+    def _crps(self, y: Array) -> Array:
+        values = np.empty(len(self))
+        for places, part in self._groups():
+            values[places] = part._crps(y[places])
+        return values
+
+    def _mean_and_var(self) -> tuple[Array, Array]:
+        mean, var = np.empty(len(self)), np.empty(len(self))
+        for places, part in self._groups():
+            mean[places], var[places] = part._mean_and_var()
+        return mean, var
+
+    def _kinks(self) -> Array | None:
+        """Return the parts' kinks; a row that has fewer than others repeats its median."""
+        kinks = [(places, part._kinks()) for places, part in self._groups()]
+        width = max((k.shape[1] for _, k in kinks if k is not None), default=0)
+        if width == 0:
+            return None
+        table = np.repeat(self._from_probit(np.zeros((1, 1))), width, axis=1)
+        for places, own in kinks:
+            if own is not None:
+                table[places, : own.shape[1]] = own
+        return table
