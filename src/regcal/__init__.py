@@ -5,11 +5,14 @@ held-out rows how those statements are wrong, and corrects them.
 """
 
 from regcal._version import __version__
+from regcal.adapters import predict_dist, register_adapter
 from regcal.binary import BetaCalibrator, LogisticCalibrator
 from regcal.calibrators import (
     Calibrator,
     IdentityCalibrator,
     OneVsRestCalibrator,
+    PITCalibrator,
+    ScaleCalibrator,
     calibrator_names,
     get_calibrator,
 )
@@ -42,9 +45,11 @@ __all__ = [
     "Mixture",
     "Normal",
     "OneVsRestCalibrator",
+    "PITCalibrator",
     "QuantileGrid",
     "Quantiles",
     "Samples",
+    "ScaleCalibrator",
     "ScipyDistribution",
     "__version__",
     "as_distribution",
@@ -54,4 +59,6 @@ __all__ = [
     "get_calibrator",
     "log_score",
     "pit",
+    "predict_dist",
+    "register_adapter",
 ]

@@ -11,6 +11,8 @@ from sklearn.isotonic import IsotonicRegression
 from regcal.binary import BetaCalibrator, LogisticCalibrator
 from regcal.calibrators.base import Calibrator, IdentityCalibrator
 from regcal.calibrators.one_vs_rest import OneVsRestCalibrator
+from regcal.calibrators.pit import PITCalibrator
+from regcal.calibrators.scale import ScaleCalibrator
 
 
 def _isotonic() -> IsotonicRegression:
@@ -20,6 +22,8 @@ def _isotonic() -> IsotonicRegression:
 # The one place where a name is resolved.
 _BY_NAME: dict[str, Callable[..., Calibrator]] = {
     "identity": IdentityCalibrator,
+    "scale": ScaleCalibrator,
+    "pit": PITCalibrator,
     "e-logistic": lambda **kw: OneVsRestCalibrator(LogisticCalibrator(), **kw),
     "e-beta": lambda **kw: OneVsRestCalibrator(BetaCalibrator(), **kw),
     "e-isotonic": lambda **kw: OneVsRestCalibrator(_isotonic(), **kw),

@@ -1,0 +1,234 @@
+"""From any fitted model to a Distribution.
+
+Depends on the distributions and scikit-learn only; no model library is imported.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import singledispatch
+from inspect import Parameter, signature
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+
+from regcal.distributions import Distribution, Mixture, Quantiles, as_distribution
+
+Adapter = Callable[[Any, Any], Any]
+AdapterT = TypeVar("AdapterT", bound=Adapter)
+
+# Asked of models that predict any quantile.
+QUANTILE_LEVELS = np.array([0.025, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.975])
+
+_LOOKED_FOR = (
+    "an adapter from regcal.register_adapter; a method predict_dist; predict(X, return_std=True); "
+    "pred_dist (NGBoost); predict_proba that returns distributions (skpro); "
+    "predict(X, quantiles=[...]); members in estimators_ that have one of these"
+)
+
+
+def predict_dist(model: Any, X: Any) -> Distribution:
+    """Return the predictive distributions of a fitted model.
+
+    Parameters
+    ----------
+    model : object
+        A fitted model, a dict from levels to quantile regressors, or a list of models. What is
+        tried, in this order:
+
+        1. an adapter registered for its class with `register_adapter`;
+        2. what a `Pipeline`, a `FrozenEstimator` or a search (``best_estimator_``) wraps;
+        3. a dict ``{0.1: model, 0.9: model}``, or a list of models with a ``quantile`` (or
+           ``alpha`` with a quantile loss): one quantile each;
+        4. a list of other models: the average of their distributions;
+        5. ``predict_dist(X)``;
+        6. ``predict(X, return_std=True)``, as in `BayesianRidge`;
+        7. ``pred_dist(X)``, as in NGBoost;
+        8. ``predict_proba(X)`` that returns distributions, as in skpro;
+        9. ``predict(X, quantiles=[...])``, as in quantile-forest;
+        10. members in ``estimators_`` that are probabilistic themselves: their average. The
+            trees of a random forest are not: each predicts a mean, and how much means differ
+            tells nothing about the scatter of y around them. Wrap a forest in
+            `NormalResidualRegressor`.
+    X : array-like or frame of shape (n_rows, n_features)
+
+    Returns
+    -------
+    Distribution
+
+    Raises
+    ------
+    TypeError
+        If the model offers none of these.
+    ValueError
+        If what it returns is no distribution, for example a spread of 0 or NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import BayesianRidge
+    >>> import regcal
+    >>> X, y = np.arange(5.0)[:, np.newaxis], np.array([0.0, 1.2, 1.9, 3.1, 4.0])
+    >>> regcal.predict_dist(BayesianRidge().fit(X, y), X)
+    Normal(rows=5)
+    """
+    prediction = _predict(model, X)
+    try:
+        return as_distribution(prediction)
+    except (TypeError, ValueError) as error:
+        msg = f"What {_name(model)} predicted is not a distribution. {error}"
+        raise type(error)(msg) from error
+
+
+def register_adapter(model_class: type) -> Callable[[AdapterT], AdapterT]:
+    """Teach `predict_dist` a class of models; for use as a decorator.
+
+    The registration holds for the process and for subclasses, and comes before everything else
+    that `predict_dist` tries.
+
+    Parameters
+    ----------
+    model_class : type
+        Class of the fitted models.
+
+    Returns
+    -------
+    callable
+        Decorates a function ``adapter(model, X)`` that returns anything `as_distribution` takes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import regcal
+    >>> class Climatology:
+    ...     mean, spread = 10.0, 3.0
+    >>> @regcal.register_adapter(Climatology)
+    ... def adapt(model, X):
+    ...     return np.full(len(X), model.mean), np.full(len(X), model.spread)
+    >>> regcal.predict_dist(Climatology(), np.zeros((4, 1))).mean()
+    array([10., 10., 10., 10.])
+    """
+
+    def register(adapter: AdapterT) -> AdapterT:
+        _predict.register(model_class)(adapter)
+        return adapter
+
+    return register
+
+
+def _name(model: Any) -> str:
+    return type(model).__name__
+
+
+@singledispatch
+def _predict(model: Any, X: Any) -> Any:
+    """Return a model's prediction in a form that `as_distribution` takes."""
+    for offer in (_from_method, _from_quantiles, _from_members):
+        prediction = offer(model, X)
+        if prediction is not None:
+            return prediction
+    if hasattr(model, "best_estimator_"):
+        return predict_dist(model.best_estimator_, X)
+    raise TypeError(_refusal(model))
+
+
+def _refusal(model: Any) -> str:
+    way_out = (
+        "Wrap it in regcal.NormalResidualRegressor, which adds the spread of its residuals."
+        if hasattr(model, "predict")
+        else "Pass a fitted model."
+    )
+    return f"{_name(model)} predicts no distribution. Looked for: {_LOOKED_FOR}. {way_out}"
+
+
+@_predict.register
+def _(model: Pipeline, X: Any) -> Any:
+    return predict_dist(model[-1], model[:-1].transform(X) if len(model) > 1 else X)
+
+
+@_predict.register
+def _(model: FrozenEstimator, X: Any) -> Any:
+    return predict_dist(model.estimator, X)
+
+
+@_predict.register
+def _(model: Mapping, X: Any) -> Any:
+    pairs = sorted((float(level), member) for level, member in model.items())
+    return _one_quantile_each([level for level, _ in pairs], [member for _, member in pairs], X)
+
+
+@_predict.register(list)
+@_predict.register(tuple)
+def _(model: Sequence, X: Any) -> Any:
+    levels = [_level(member) for member in model]
+    known = [level for level in levels if level is not None]
+    if known and len(known) == len(levels):
+        order = np.argsort(known)
+        return _one_quantile_each(np.take(known, order), [model[k] for k in order], X)
+    return Mixture([predict_dist(member, X) for member in model])
+
+
+def _level(model: Any) -> float | None:
+    """Return the level that a quantile regressor was made for."""
+    if getattr(model, "quantile", None) is not None:
+        return float(model.quantile)
+    if getattr(model, "loss", getattr(model, "objective", None)) == "quantile":
+        return float(model.alpha)
+    return None
+
+
+def _one_quantile_each(levels: Sequence[float], models: Sequence[Any], X: Any) -> Distribution:
+    columns = [np.asarray(model.predict(X), dtype=float).ravel() for model in models]
+    return Quantiles(levels, np.column_stack(columns))
+
+
+def _accepts(method: Any, name: str) -> bool:
+    """Return whether a method has a parameter of this very name."""
+    try:
+        parameter = signature(method).parameters.get(name)
+    except (TypeError, ValueError):
+        return False
+    return parameter is not None and parameter.kind is not Parameter.VAR_KEYWORD
+
+
+def _from_method(model: Any, X: Any) -> Any:
+    if hasattr(model, "predict_dist"):
+        return model.predict_dist(X)
+    if _accepts(getattr(model, "predict", None), "return_std"):
+        return model.predict(X, return_std=True)
+    if hasattr(model, "pred_dist"):
+        return model.pred_dist(X)
+    if hasattr(model, "predict_proba") and hasattr(model, "predict_quantiles"):
+        return model.predict_proba(X)
+    return None
+
+
+def _from_quantiles(model: Any, X: Any) -> Any:
+    if not _accepts(getattr(model, "predict", None), "quantiles"):
+        return None
+    return Quantiles(QUANTILE_LEVELS, model.predict(X, quantiles=QUANTILE_LEVELS.tolist()))
+
+
+def _from_members(model: Any, X: Any) -> Any:
+    """Average an ensemble's members, if they predict distributions."""
+    members = getattr(model, "estimators_", None)
+    if members is None or not all(_is_probabilistic(member) for member in np.ravel(members)):
+        return None
+    columns = getattr(model, "estimators_features_", None)
+    if columns is None:
+        return Mixture([predict_dist(member, X) for member in members])
+    X = np.asarray(X)
+    return Mixture(
+        [predict_dist(member, X[:, own]) for member, own in zip(members, columns, strict=True)]
+    )
+
+
+def _is_probabilistic(model: Any) -> bool:
+    """Return whether a model has a method that predicts distributions."""
+    predict = getattr(model, "predict", None)
+    return (
+        hasattr(model, "predict_dist")
+        or hasattr(model, "pred_dist")
+        or _accepts(predict, "return_std")
+        or _accepts(predict, "quantiles")
+    )
