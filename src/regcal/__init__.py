@@ -8,6 +8,7 @@ from regcal._version import __version__
 from regcal.adapters import predict_dist, register_adapter
 from regcal.binary import BetaCalibrator, LogisticCalibrator
 from regcal.calibrators import (
+    AutoCalibrator,
     Calibrator,
     IdentityCalibrator,
     OneVsRestCalibrator,
@@ -31,9 +32,18 @@ from regcal.distributions import (
 )
 from regcal.grids import EqualGrid, QuantileGrid
 from regcal.metrics import crps, log_score, pit
+from regcal.regressor import (
+    CalibratedRegressorCV,
+    NormalResidualRegressor,
+    paper_brr,
+    paper_gpr,
+    paper_ols,
+)
 
 __all__ = [
+    "AutoCalibrator",
     "BetaCalibrator",
+    "CalibratedRegressorCV",
     "Calibrator",
     "CrossingQuantilesWarning",
     "CustomDistribution",
@@ -44,6 +54,7 @@ __all__ = [
     "LogisticCalibrator",
     "Mixture",
     "Normal",
+    "NormalResidualRegressor",
     "OneVsRestCalibrator",
     "PITCalibrator",
     "QuantileGrid",
@@ -58,6 +69,9 @@ __all__ = [
     "crps",
     "get_calibrator",
     "log_score",
+    "paper_brr",
+    "paper_gpr",
+    "paper_ols",
     "pit",
     "predict_dist",
     "register_adapter",

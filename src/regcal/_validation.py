@@ -74,7 +74,7 @@ def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> Array:
         )
         raise ValueError(msg)
     if not weights.any():
-        msg = "All sample weights are 0, so there is nothing to learn from. Pass a positive weight."
+        msg = "All sample weights are zero: there is nothing to learn from. Pass a positive weight."
         raise ValueError(msg)
     return weights
 

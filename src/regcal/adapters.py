@@ -164,7 +164,7 @@ def _(model: Sequence, X: Any) -> Any:
     known = [level for level in levels if level is not None]
     if known and len(known) == len(levels):
         order = np.argsort(known)
-        return _one_quantile_each(np.take(known, order), [model[k] for k in order], X)
+        return _one_quantile_each([known[k] for k in order], [model[k] for k in order], X)
     return Mixture([predict_dist(member, X) for member in model])
 
 

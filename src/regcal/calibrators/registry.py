@@ -9,6 +9,7 @@ from typing import Any
 from sklearn.isotonic import IsotonicRegression
 
 from regcal.binary import BetaCalibrator, LogisticCalibrator
+from regcal.calibrators.auto import AutoCalibrator
 from regcal.calibrators.base import Calibrator, IdentityCalibrator
 from regcal.calibrators.one_vs_rest import OneVsRestCalibrator
 from regcal.calibrators.pit import PITCalibrator
@@ -27,6 +28,7 @@ _BY_NAME: dict[str, Callable[..., Calibrator]] = {
     "e-logistic": lambda **kw: OneVsRestCalibrator(LogisticCalibrator(), **kw),
     "e-beta": lambda **kw: OneVsRestCalibrator(BetaCalibrator(), **kw),
     "e-isotonic": lambda **kw: OneVsRestCalibrator(_isotonic(), **kw),
+    "auto": AutoCalibrator,
 }
 
 

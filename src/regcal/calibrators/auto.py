@@ -1,0 +1,257 @@
+"""The method that chooses among the others.
+
+Depends on the distributions, `_validation` and `base`; names are resolved by `registry`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from regcal._validation import Array, check_targets, check_weights
+from regcal.calibrators.base import Calibrator, IdentityCalibrator
+from regcal.distributions import Distribution, as_distribution
+
+# From simple to complex. A method that has thresholds enters with several numbers of them.
+_METHODS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("identity", {}),
+    ("scale", {}),
+    ("pit", {}),
+    ("gp-density", {}),
+    ("gpc", {}),
+    ("e-beta", {"thresholds": 8}),
+    ("e-beta", {"thresholds": 32}),
+)
+
+# With two halves, all candidates are fitted twice on half of the rows, and the chosen one once
+# more: at most three times the work of fitting each once.
+_N_FOLDS = 2
+_FEWEST_ROWS = 10
+
+# About the log of the smallest positive number.
+_IMPOSSIBLE = 700.0
+
+
+@dataclass(frozen=True)
+class CandidateScore:
+    """How one candidate did on rows it was not fitted on.
+
+    Attributes
+    ----------
+    name : str
+        Name of the candidate.
+    log_score : float
+        Mean log density of the outcomes; NaN if nothing was compared.
+    behind : float
+        By how much the mean is below that of the best candidate.
+    standard_error : float
+        Of `behind`, from paired differences.
+    chosen : bool
+    """
+
+    name: str
+    log_score: float
+    behind: float
+    standard_error: float
+    chosen: bool
+
+
+class AutoCalibrator(Calibrator):
+    """Choose a calibrator by its log score on rows it was not fitted on.
+
+    The calibration rows are halved; each candidate is fitted on one half and scored on the
+    other, both ways. The first candidate in the list, which goes from simple to complex, that is
+    within one standard error of the best is fitted on all rows. With fewer than 10 rows the
+    first candidate is taken without comparison.
+
+    Parameters
+    ----------
+    candidates : sequence of (str, Calibrator), optional
+        Names of your own with calibrators, from simple to complex. By default the identity,
+        scale, PIT, Gaussian-process and e-beta calibration, the last with 8 and 32 thresholds.
+    random_state : int, default=0
+        Decides which rows form the halves. Equal rows stay together, so that a weight of 2 is
+        the same as a row that occurs twice.
+
+    Attributes
+    ----------
+    scores_ : list of CandidateScore
+        One row per candidate, in the order of `candidates`.
+    chosen_ : str
+        Name of the chosen candidate.
+    calibrator_ : Calibrator
+        The chosen one, fitted on all rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal import AutoCalibrator, Normal
+    >>> rng = np.random.default_rng(0)
+    >>> dist = Normal(np.zeros(300), np.full(300, 2.0))
+    >>> AutoCalibrator().fit(dist, rng.normal(size=300)).chosen_
+    'scale'
+    """
+
+    def __init__(
+        self, candidates: Sequence[tuple[str, Calibrator]] | None = None, *, random_state: int = 0
+    ) -> None:
+        self.candidates = candidates
+        self.random_state = random_state
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        text = super().__repr__(N_CHAR_MAX)
+        return f"{text}: {self._explanation()}" if hasattr(self, "scores_") else text
+
+    def _explanation(self) -> str:
+        chosen = next(score for score in self.scores_ if score.chosen)
+        if np.isnan(chosen.log_score):
+            return f"chose {chosen.name}, as fewer than {_FEWEST_ROWS} rows leave no comparison"
+        best = min(self.scores_, key=lambda score: score.behind)
+        if best.chosen:
+            return f"chose {chosen.name}, which has the best log score, {chosen.log_score:.3f}"
+        return (
+            f"chose {chosen.name}, log score {chosen.log_score:.3f}, the simplest within one "
+            f"standard error ({chosen.standard_error:.3f}) of the best, {best.name} with "
+            f"{best.log_score:.3f}"
+        )
+
+    def select(self, dist: Any, y: Any, sample_weight: Any = None) -> Calibrator:
+        """Compare the candidates and return the chosen one, not fitted.
+
+        Parameters
+        ----------
+        dist : Distribution or anything `as_distribution` takes
+            Predictions for rows the model has not been trained on.
+        y : array-like of shape (n_rows,)
+            Their outcomes.
+        sample_weight : array-like of shape (n_rows,), optional
+            A weight of 2 counts as two rows.
+
+        Returns
+        -------
+        Calibrator
+        """
+        dist = as_distribution(dist)
+        targets = check_targets(y, len(dist))
+        used = np.flatnonzero(weights := check_weights(sample_weight, len(dist)))
+        return self._select(dist[used], targets[used], weights[used])
+
+    def _fit(self, dist: Distribution, y: Array, weights: Array) -> None:
+        chosen = self._select(dist, y, weights)
+        self.calibrator_ = chosen.fit(dist, y, sample_weight=weights)
+
+    def _transform(self, dist: Distribution) -> Distribution:
+        return self.calibrator_.transform(dist)
+
+    def _select(self, dist: Distribution, y: Array, weights: Array) -> Calibrator:
+        candidates = self._candidates()
+        folds = _deal(dist.probit(y), y, _N_FOLDS, self.random_state)
+        n_distinct = np.bincount(folds, minlength=_N_FOLDS).min()
+        if weights.sum() < _FEWEST_ROWS or n_distinct < 2 or len(candidates) == 1:
+            self.scores_ = _without_comparison([name for name, _ in candidates])
+        else:
+            rows = [_cross_fitted(one, dist, y, weights, folds) for _, one in candidates]
+            self.scores_ = compare([name for name, _ in candidates], np.stack(rows), weights)
+        place = next(k for k, score in enumerate(self.scores_) if score.chosen)
+        self.chosen_, chosen = candidates[place]
+        return clone(chosen)
+
+    def _candidates(self) -> list[tuple[str, Calibrator]]:
+        candidates = default_candidates() if self.candidates is None else list(self.candidates)
+        if not candidates:
+            msg = "candidates is empty. Pass at least one pair of a name and a calibrator."
+            raise ValueError(msg)
+        return candidates
+
+
+def default_candidates() -> list[tuple[str, Calibrator]]:
+    """Return the candidates of `AutoCalibrator`, from simple to complex.
+
+    Examples
+    --------
+    >>> from regcal.calibrators.auto import default_candidates
+    >>> [name for name, _ in default_candidates()][:3]
+    ['identity', 'scale', 'pit']
+    """
+    # the registry knows "auto" as well, so it cannot be imported above
+    from regcal.calibrators.registry import calibrator_names, get_calibrator
+
+    known = calibrator_names()
+    return [
+        (" ".join([name, *map(str, options.values())]), get_calibrator(name, **options))
+        for name, options in _METHODS
+        if name in known
+    ]
+
+
+def _deal(z: Array, y: Array, n_folds: int, seed: int) -> np.ndarray:
+    """Return a fold per row, at random but for equal rows, which stay together."""
+    _, places = np.unique(np.column_stack([z, y]), axis=0, return_inverse=True)
+    n_distinct = int(places.max()) + 1
+    order = np.random.default_rng(seed).permutation(n_distinct)
+    return (order % n_folds)[places.ravel()]
+
+
+def _cross_fitted(
+    candidate: Calibrator, dist: Distribution, y: Array, weights: Array, folds: np.ndarray
+) -> Array:
+    """Return the log density of each outcome under a candidate fitted without its fold."""
+    if isinstance(candidate, IdentityCalibrator):
+        return dist.logpdf(y)
+    scores = np.empty(len(y))
+    for fold in np.unique(folds):
+        train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        fitted = clone(candidate).fit(dist[train], y[train], sample_weight=weights[train])
+        scores[test] = fitted.transform(dist[test]).logpdf(y[test])
+    return scores
+
+
+def compare(names: Sequence[str], rows: Array, weights: Array) -> list[CandidateScore]:
+    """Return the table of scores, with the first candidate within one standard error chosen.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the candidates, from simple to complex.
+    rows : ndarray of shape (n_candidates, n_rows)
+        Log scores.
+    weights : ndarray of shape (n_rows,)
+
+    Returns
+    -------
+    list of CandidateScore
+    """
+    rows = _without_infinities(rows)
+    means = np.average(rows, axis=1, weights=weights)
+    best = int(np.argmax(means))
+    pairs = [_paired(rows[best] - row, weights) for row in rows]
+    chosen = next(k for k, (behind, error) in enumerate(pairs) if behind <= error)
+    return [
+        CandidateScore(name, float(mean), *pair, chosen=k == chosen)
+        for k, (name, mean, pair) in enumerate(zip(names, means, pairs, strict=True))
+    ]
+
+
+def _without_infinities(rows: Array) -> Array:
+    """Score an impossible outcome 700 below the candidate that does worst of the others.
+
+    An outcome that is impossible under all candidates does not tell them apart, and scores 0.
+    """
+    possible = np.isfinite(rows)
+    worst = np.where(possible, rows, np.inf).min(axis=0)
+    worst = np.where(possible.any(axis=0), worst - _IMPOSSIBLE, 0.0)
+    return np.where(possible, rows, worst)
+
+
+def _paired(differences: Array, weights: Array) -> tuple[float, float]:
+    """Return the mean of paired differences and its standard error."""
+    total = weights.sum()
+    mean = (weights * differences).sum() / total
+    variance = (weights * (differences - mean) ** 2).sum() / max(total - 1, 1.0)
+    return float(mean), float(np.sqrt(variance / total))
+
+
+def _without_comparison(names: Sequence[str]) -> list[CandidateScore]:
+    return [CandidateScore(name, np.nan, np.nan, np.nan, k == 0) for k, name in enumerate(names)]

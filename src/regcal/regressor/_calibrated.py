@@ -1,0 +1,322 @@
+"""A regressor whose predictive distributions are calibrated.
+
+Depends on the adapters, the calibrators, the distributions and scikit-learn.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn import get_config
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from regcal._validation import Array
+from regcal.adapters import predict_dist
+from regcal.calibrators import AutoCalibrator, Calibrator, get_calibrator
+from regcal.distributions import Distribution, Mixture, concatenate
+from regcal.regressor._folds import (
+    Fold,
+    as_weights,
+    check_table,
+    check_training_data,
+    fit_copy,
+    fit_folds,
+    make_folds,
+    route_metadata,
+    router_for,
+)
+
+
+@dataclass(frozen=True)
+class CalibratedModel:
+    """A fitted model and the calibrator of its predictions."""
+
+    estimator: Any
+    calibrator: Calibrator
+
+    def predict_dist(self, X: Any) -> Distribution:
+        """Return calibrated distributions."""
+        return self.calibrator.transform(predict_dist(self.estimator, X))
+
+
+@dataclass(frozen=True)
+class _HeldOut:
+    """Predictions for rows that their model has not seen, and the outcomes."""
+
+    dist: Distribution
+    y: Array
+    weights: Array
+
+    @classmethod
+    def pooled(cls, parts: "list[_HeldOut]") -> "_HeldOut":
+        return cls(
+            concatenate([part.dist for part in parts]),
+            np.concatenate([part.y for part in parts]),
+            np.concatenate([part.weights for part in parts]),
+        )
+
+    def fit(self, calibrator: Calibrator) -> Calibrator:
+        return clone(calibrator).fit(self.dist, self.y, sample_weight=self.weights)
+
+
+class CalibratedRegressorCV(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
+    """Calibrate a regressor's predictive distributions on rows it was not trained on.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Anything whose fitted form `predict_dist` understands. Wrap models that only predict a
+        number in `NormalResidualRegressor`. A fitted model in a
+        `sklearn.frozen.FrozenEstimator` is not fitted again: all rows given to `fit` calibrate
+        it, and must not be those it was trained on.
+    calibrator : str or Calibrator, default="auto"
+        A name that `get_calibrator` knows, or a calibrator. With "auto" the method is chosen
+        once, on the held-out predictions of all folds together.
+    cv : int or splitter, default=3
+        Number of folds, dealt at random and always in the same way, or a splitter of
+        scikit-learn: for rows in time order or in groups that belong together, pass
+        `TimeSeriesSplit` or `GroupKFold`.
+    ensemble : bool or "auto", default="auto"
+        True: every fold's model keeps its own calibrator, fitted on that fold's held-out rows,
+        and predictions are the average of them all (the paper). False: one calibrator is fitted
+        on the held-out predictions of all folds, and the model is fitted again on all rows.
+        @AUTO@
+    n_jobs : int, optional
+        Number of models fitted at once, through joblib.
+    point : {"mean", "median"}, default="mean"
+        What `predict` returns.
+
+    Attributes
+    ----------
+    members_ : list of CalibratedModel
+        Fitted models with their calibrators; their distributions are averaged.
+    ensemble_ : bool
+        The value of `ensemble` that was used.
+    selection_ : AutoCalibrator
+        How the method was chosen, if that was asked for; see its ``scores_``.
+    n_features_in_, feature_names_in_
+        Number of columns of X, and their names if X was a frame.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import BayesianRidge
+    >>> from regcal import CalibratedRegressorCV
+    >>> from regcal.datasets import load_diabetes
+    >>> data = load_diabetes()
+    >>> model = CalibratedRegressorCV(BayesianRidge(), "scale").fit(data.X, data.y)
+    >>> model.predict_quantiles(data.X[:1], [0.05, 0.5, 0.95]).round(-1)
+    array([[110., 200., 290.]])
+    >>> model.predict_above(data.X[:2], 150.0).round(1)
+    array([0.8, 0.1])
+    """
+
+    __metadata_request__fit = {"groups": UNUSED}  # noqa: RUF012
+
+    def __init__(
+        self,
+        estimator: Any,
+        calibrator: Any = "auto",
+        cv: Any = 3,
+        ensemble: bool | str = "auto",
+        n_jobs: int | None = None,
+        *,
+        point: str = "mean",
+    ) -> None:
+        self.estimator = estimator
+        self.calibrator = calibrator
+        self.cv = cv
+        self.ensemble = ensemble
+        self.n_jobs = n_jobs
+        self.point = point
+
+    # ----------------------------------------------------------------------------------------- fit
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **fit_params: Any
+    ) -> Self:
+        """Fit the model on folds and calibrate it on the rows held out.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+            For the calibrator, and for the estimator if it takes weights.
+        groups : array-like of shape (n_rows,), optional
+            For splitters that keep groups together.
+        **fit_params
+            Passed on to the estimator.
+
+        Returns
+        -------
+        self
+        """
+        self._check_options()
+        X, y = check_training_data(self, X, y)
+        sample_weight = as_weights(sample_weight, len(y))
+        routing = get_config()["enable_metadata_routing"]
+        weights = np.ones(len(y)) if sample_weight is None else sample_weight
+        if isinstance(self.estimator, FrozenEstimator):
+            models, held_out = [self.estimator], [self._held_out(self.estimator, X, y, weights)]
+            self.ensemble_ = False
+        else:
+            routed = route_metadata(self, routing, sample_weight, groups, fit_params)
+            folds = make_folds(self.cv, X, y, routed.splitter.split)
+            to_fit = routed.estimator.fit
+            models = fit_folds(self.estimator, X, y, folds, to_fit, self.n_jobs)
+            held_out = self._held_out_folds(models, folds, X, y, weights)
+            self.ensemble_ = self._resolved_ensemble()
+            if not self.ensemble_:
+                models = [fit_copy(self.estimator, X, y, to_fit)]
+        self.members_ = self._calibrated(models, held_out)
+        return self
+
+    def _check_options(self) -> None:
+        if self.ensemble not in (True, False, "auto"):
+            msg = f'ensemble must be True, False or "auto", got {self.ensemble!r}.'
+            raise ValueError(msg)
+        if self.point not in ("mean", "median"):
+            msg = f'point must be "mean" or "median", got {self.point!r}.'
+            raise ValueError(msg)
+
+    def _resolved_ensemble(self) -> bool:
+        return False if self.ensemble == "auto" else bool(self.ensemble)
+
+    def _held_out(self, model: Any, X: Any, y: Array, weights: Array) -> _HeldOut:
+        return _HeldOut(predict_dist(model, X), y, weights)
+
+    def _held_out_folds(
+        self, models: list[Any], folds: list[Fold], X: Any, y: Array, weights: Array
+    ) -> list[_HeldOut]:
+        return [
+            self._held_out(model, _safe_indexing(X, test), y[test], weights[test])
+            for model, (_, test) in zip(models, folds, strict=True)
+        ]
+
+    def _calibrated(self, models: list[Any], held_out: list[_HeldOut]) -> list[CalibratedModel]:
+        """Pair the models with calibrators, one per fold or one for all."""
+        pooled = _HeldOut.pooled(held_out)
+        calibrator = self._resolved_calibrator(pooled)
+        parts = held_out if self.ensemble_ else [pooled]
+        fitted = Parallel(n_jobs=self.n_jobs)(delayed(part.fit)(calibrator) for part in parts)
+        return [CalibratedModel(*pair) for pair in zip(models, fitted, strict=True)]
+
+    def _resolved_calibrator(self, pooled: _HeldOut) -> Calibrator:
+        named = isinstance(self.calibrator, str)
+        calibrator = get_calibrator(self.calibrator) if named else self.calibrator
+        if not isinstance(calibrator, AutoCalibrator):
+            return calibrator
+        self.selection_ = clone(calibrator)
+        return self.selection_.select(pooled.dist, pooled.y, sample_weight=pooled.weights)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return where metadata given to `fit` go."""
+        return router_for(self)
+
+    # ------------------------------------------------------------------------------------- predict
+
+    def predict_dist(self, X: Any) -> Distribution:
+        """Return the calibrated predictive distributions.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        Distribution
+        """
+        check_is_fitted(self, "members_")
+        X = check_table(self, X)
+        dists = [member.predict_dist(X) for member in self.members_]
+        return dists[0] if len(dists) == 1 else Mixture(dists)
+
+    def predict(self, X: Any) -> Array:
+        """Return the mean of each row's distribution, or its median if `point` says so."""
+        dist = self.predict_dist(X)
+        return dist.median() if self.point == "median" else dist.mean()
+
+    def predict_quantiles(self, X: Any, levels: ArrayLike) -> Any:
+        """Return quantiles.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+        levels : array-like of shape (n_levels,)
+            Probabilities between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_levels), or pandas.DataFrame
+            A frame with the index of `X` and the levels as columns if `X` is a pandas frame.
+        """
+        columns = np.atleast_1d(np.asarray(levels, dtype=float))
+        return _like(X, self.predict_dist(X).ppf(columns[np.newaxis, :]), columns.tolist())
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Any:
+        """Return central intervals that hold the outcome with the given probability.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+        coverage : float, default=0.9
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 2), or pandas.DataFrame
+            Lower and upper ends; a frame with the index of `X` and the columns "lower" and
+            "upper" if `X` is a pandas frame.
+        """
+        ends = np.column_stack(self.predict_dist(X).interval(coverage))
+        return _like(X, ends, ["lower", "upper"])
+
+    def predict_below(self, X: Any, threshold: ArrayLike) -> Array:
+        """Return the probability that the outcome is at most `threshold`.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+        threshold : float, array-like of shape (n_rows,) or (1, n_thresholds)
+            One for all rows, one per row, or a row of several for all rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_thresholds)
+        """
+        return self.predict_dist(X).cdf(threshold)
+
+    def predict_above(self, X: Any, threshold: ArrayLike) -> Array:
+        """Return the probability that the outcome exceeds `threshold`.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+        threshold : float, array-like of shape (n_rows,) or (1, n_thresholds)
+            One for all rows, one per row, or a row of several for all rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_thresholds)
+        """
+        return self.predict_dist(X).sf(threshold)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator).input_tags
+        tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
+        return tags
+
+
+def _like(X: Any, values: Array, columns: list[Any]) -> Any:
+    """Return values as a pandas frame with the index of X if X is one."""
+    if not (hasattr(X, "iloc") and hasattr(X, "index")):
+        return values
+    import pandas as pd
+
+    return pd.DataFrame(values, index=X.index, columns=columns)

@@ -1,0 +1,137 @@
+"""What estimators that train on folds share: checks, routing, splitting and fitting.
+
+Depends on `_validation` and scikit-learn.
+"""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import KFold, check_cv
+from sklearn.utils import Bunch, _safe_indexing, check_array, column_or_1d, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import (
+    check_consistent_length,
+    has_fit_parameter,
+    validate_data,
+)
+
+from regcal._validation import Array, check_weights
+
+Fold = tuple[np.ndarray, np.ndarray]
+
+
+def check_table(owner: Any, X: Any, *, reset: bool = False) -> Any:
+    """Compare the columns of `X` with those seen in `fit`, or record them; arrays become numeric.
+
+    Frames are passed on as they are, so that the estimator can select columns by name. Missing
+    values are left to the estimator.
+    """
+    if hasattr(X, "columns"):
+        return validate_data(owner, X, reset=reset, skip_check_array=True)
+    sparse = "csr" if get_tags(owner.estimator).input_tags.sparse else False
+    return validate_data(owner, X, reset=reset, accept_sparse=sparse, ensure_all_finite=False)
+
+
+def check_training_data(owner: Any, X: Any, y: Any) -> tuple[Any, Array]:
+    """Record the columns of `X` on `owner`; return `X` and `y`, a finite column of floats."""
+    if y is None:
+        msg = f"{type(owner).__name__} requires y to be passed, but the target y is None."
+        raise ValueError(msg)
+    X = check_table(owner, X, reset=True)
+    y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=owner)
+    y = column_or_1d(y, warn=True)
+    check_consistent_length(X, y)
+    return X, y
+
+
+def router_for(owner: Any) -> MetadataRouter:
+    """Return the routes of metadata from `owner.fit` to its estimator and its splitter."""
+    to_fit = MethodMapping().add(caller="fit", callee="fit")
+    to_split = MethodMapping().add(caller="fit", callee="split")
+    return (
+        MetadataRouter(owner=owner)
+        .add_self_request(owner)
+        .add(estimator=owner.estimator, method_mapping=to_fit)
+        .add(splitter=owner.cv, method_mapping=to_split)
+    )
+
+
+def route_metadata(
+    owner: Any, routing: bool, sample_weight: Any, groups: Any, fit_params: Mapping[str, Any]
+) -> Bunch:
+    """Return what the estimator's `fit` and the splitter's `split` are to be given.
+
+    With scikit-learn's metadata routing the user's requests decide. Without it, `groups` go to
+    the splitter and everything else to the estimator, weights only if it takes them.
+    """
+    if routing:
+        given = {"sample_weight": sample_weight, "groups": groups}
+        given = {name: value for name, value in given.items() if value is not None}
+        return process_routing(owner, "fit", **given, **fit_params)
+    to_fit = dict(fit_params)
+    if sample_weight is not None and has_fit_parameter(owner.estimator, "sample_weight"):
+        to_fit["sample_weight"] = sample_weight
+    elif sample_weight is not None:
+        msg = (
+            f"{type(owner.estimator).__name__}.fit takes no sample_weight, so the weights count "
+            f"for what {type(owner).__name__} learns from its predictions only. A Pipeline takes "
+            "them through scikit-learn's metadata routing."
+        )
+        warnings.warn(msg, UserWarning, stacklevel=3)
+    return Bunch(estimator=Bunch(fit=to_fit), splitter=Bunch(split={"groups": groups}))
+
+
+def make_folds(cv: Any, X: Any, y: Array, split_params: Mapping[str, Any]) -> list[Fold]:
+    """Return pairs of training and held-out row numbers.
+
+    A number of folds deals the rows at random, always in the same way, so that data in a
+    meaningful order do not leave one fold outside of what the others have seen.
+    """
+    if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
+        if len(y) < 2 * cv or cv < 2:
+            msg = (
+                f"Cannot make {cv} folds of n_samples={len(y)} rows: at least 2 folds with 2 rows "
+                "each are needed. Lower cv, or pass more rows."
+            )
+            raise ValueError(msg)
+        cv = KFold(int(cv), shuffle=True, random_state=0)
+    return list(check_cv(cv).split(X, y, **split_params))
+
+
+def fit_folds(
+    estimator: Any,
+    X: Any,
+    y: Array,
+    folds: list[Fold],
+    fit_params: Mapping[str, Any],
+    n_jobs: int | None,
+) -> list[Any]:
+    """Return a copy of the estimator for each fold, fitted on its training rows."""
+    return Parallel(n_jobs=n_jobs)(
+        delayed(fit_copy)(estimator, X, y, fit_params, train) for train, _ in folds
+    )
+
+
+def fit_copy(
+    estimator: Any, X: Any, y: Array, fit_params: Mapping[str, Any], rows: np.ndarray | None = None
+) -> Any:
+    """Return a copy of the estimator, fitted on some rows or on all."""
+    if rows is None:
+        return clone(estimator).fit(X, y, **fit_params)
+    own = {
+        name: _safe_indexing(value, rows) if np.shape(value)[:1] == y.shape else value
+        for name, value in fit_params.items()
+    }
+    return clone(estimator).fit(_safe_indexing(X, rows), y[rows], **own)
+
+
+def as_weights(sample_weight: Any, n_rows: int) -> Array | None:
+    """Return one checked weight per row, or None; a single number stands for equal weights."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight)
+    return check_weights(np.full(n_rows, weights) if weights.ndim == 0 else weights, n_rows)
