@@ -1,0 +1,198 @@
+"""The paper's protocol: 5 folds outside, 3 inside, five data sets, three base models.
+
+Prints, for every data set and base model, the mean test log score and CRPS of every method with
+the standard error of its difference to the uncalibrated model; then the same for boosted trees
+with and without averaging over folds. The toy mixture's table compares probabilities with the
+truth.
+
+    python benchmarks/protocol.py                       # everything
+    python benchmarks/protocol.py --tables paper --datasets diabetes --methods scale pit
+"""
+
+import argparse
+import json
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from joblib import Memory
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.model_selection import KFold
+
+import regcal
+from regcal import datasets
+
+BASES = {"OLS": regcal.paper_ols, "BRR": regcal.paper_brr, "GPR": regcal.paper_gpr}
+LOADERS = {
+    "diabetes": datasets.load_diabetes,
+    "boston": datasets.load_boston,
+    "airfoil": datasets.load_airfoil,
+    "forest_fires": datasets.load_forest_fires,
+    "concrete": datasets.load_concrete,
+}
+
+
+def fit_clone(estimator, X, y):
+    return clone(estimator).fit(X, y)
+
+
+class Remembered(RegressorMixin, BaseEstimator):
+    """Fits an estimator once per training set, however many methods calibrate it."""
+
+    def __init__(self, estimator, directory):
+        self.estimator = estimator
+        self.directory = directory
+
+    def fit(self, X, y):
+        fit = Memory(self.directory, verbose=0).cache(fit_clone)
+        self.estimator_ = fit(self.estimator, X, y)
+        return self
+
+    def predict(self, X):
+        return self.estimator_.predict(X)
+
+    def predict_dist(self, X):
+        return regcal.predict_dist(self.estimator_, X)
+
+
+def load(name):
+    """Return a data set, or None with a message if it cannot be had here."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return LOADERS[name]()
+    except OSError as error:
+        print(f"{name} skipped: {error}")
+        return None
+
+
+def outer_folds(data):
+    return KFold(5, shuffle=True, random_state=0).split(data.X)
+
+
+def test_scores(model, data):
+    """Return log score and CRPS of every row, each from the fold that did not train on it."""
+    log_scores, crps = np.empty((2, len(data)))
+    for train, test in outer_folds(data):
+        dist = clone(model).fit(data.X[train], data.y[train]).predict_dist(data.X[test])
+        log_scores[test] = regcal.log_score(data.y[test], dist)
+        crps[test] = regcal.crps(data.y[test], dist)
+    return log_scores, crps
+
+
+def summary(scores, baseline):
+    """Return mean, mean difference to the baseline, and its standard error, per score."""
+    rows = {}
+    for name, own, other in zip(("log_score", "crps"), scores, baseline, strict=True):
+        gain = own - other
+        error = gain.std(ddof=1) / np.sqrt(len(gain))
+        rows[name] = {"mean": own.mean(), "gain": gain.mean(), "error": error}
+    return rows
+
+
+def report(cell, name, scores, baseline, seconds):
+    row = {**cell, "method": name, "seconds": round(seconds, 1), **summary(scores, baseline)}
+    log, crps = row["log_score"], row["crps"]
+    print(
+        f"{' '.join(map(str, cell.values())):24} {name:24} {log['mean']:8.3f} "
+        f"{log['gain']:+7.3f} ± {log['error']:.3f}   {crps['mean']:8.3f} "
+        f"{crps['gain']:+7.3f} ± {crps['error']:.3f}   {seconds:6.1f} s",
+        flush=True,
+    )
+    return row
+
+
+def timed_scores(model, data):
+    start = time.perf_counter()
+    scores = test_scores(model, data)
+    return scores, time.perf_counter() - start
+
+
+def paper_table(names, methods, directory, bases):
+    rows = []
+    for name in names:
+        data = load(name)
+        for base in bases if data else ():
+            estimator = Remembered(BASES[base](), directory)
+            cell = {"data": name, "base": base}
+            models = {
+                method: regcal.CalibratedRegressorCV(estimator, method, cv=3, ensemble=True)
+                for method in ["identity", *(m for m in methods if m != "identity")]
+            }
+            rows += compare(cell, models, data)
+    return rows
+
+
+def boosting_table(names, directory, calibrator):
+    """Boosted trees with out-of-fold residual spread; averaging over 3 or 10 folds, or not."""
+    rows = []
+    boosting = regcal.NormalResidualRegressor(HistGradientBoostingRegressor(random_state=0))
+    estimator = Remembered(boosting, directory)
+    for name in names:
+        data = load(name)
+        if data is None:
+            continue
+        models = {"uncalibrated": estimator}
+        for cv in (3, 10):
+            for ensemble in (True, False, "auto"):
+                models[f"cv={cv} ensemble={ensemble}"] = regcal.CalibratedRegressorCV(
+                    estimator, calibrator, cv=cv, ensemble=ensemble
+                )
+        rows += compare({"data": name, "base": "boosting"}, models, data)
+    return rows
+
+
+def compare(cell, models, data):
+    """Score models on one data set; the first is the baseline."""
+    rows, baseline = [], None
+    for method, model in models.items():
+        scores, seconds = timed_scores(model, data)
+        baseline = scores if baseline is None else baseline
+        rows.append(report(cell, method, scores, baseline, seconds))
+    return rows
+
+
+def toy_table(methods, n_rows=600):
+    """Mean absolute error of P(Y <= t) against the truth on the toy mixture."""
+    toy = datasets.ToyMixture()
+    data, test = toy.sample(n_rows, random_state=0), toy.sample(500, random_state=1)
+    grid = np.linspace(data.y.min(), data.y.max(), 101)[np.newaxis, :]
+    truth = toy.cdf(test.X, grid)
+    rows = []
+    for method in methods:
+        model = regcal.CalibratedRegressorCV(regcal.paper_brr(), method, ensemble=True)
+        below = model.fit(data.X, data.y).predict_below(test.X, grid)
+        error = np.abs(below - truth).mean()
+        rows.append({"data": "toy", "method": method, "error": error})
+        print(f"toy {method:12} mean |P - truth| = {error:.4f}", flush=True)
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    slow = {"gpc-paper"}
+    methods = [name for name in regcal.calibrator_names() if name not in slow]
+    parser.add_argument("--tables", nargs="+", default=["paper", "boosting", "toy"])
+    parser.add_argument("--datasets", nargs="+", default=list(LOADERS), choices=list(LOADERS))
+    parser.add_argument("--bases", nargs="+", default=list(BASES), choices=list(BASES))
+    parser.add_argument("--methods", nargs="+", default=methods)
+    parser.add_argument("--calibrator", default="auto", help="of the boosting table")
+    parser.add_argument("--output", type=Path, help="also write the rows as JSON")
+    options = parser.parse_args()
+    rows = []
+    with tempfile.TemporaryDirectory() as directory:
+        if "paper" in options.tables:
+            rows += paper_table(options.datasets, options.methods, directory, options.bases)
+        if "boosting" in options.tables:
+            rows += boosting_table(options.datasets, directory, options.calibrator)
+    if "toy" in options.tables:
+        rows += toy_table(options.methods)
+    if options.output:
+        options.output.write_text(json.dumps(rows, indent=1, default=float), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
