@@ -47,14 +47,17 @@ class Remembered(RegressorMixin, BaseEstimator):
         self.directory = directory
 
     def fit(self, X, y):
+        """Fit, or recall the model fitted on the same rows."""
         fit = Memory(self.directory, verbose=0).cache(fit_clone)
         self.estimator_ = fit(self.estimator, X, y)
         return self
 
     def predict(self, X):
+        """Return what the model predicts."""
         return self.estimator_.predict(X)
 
     def predict_dist(self, X):
+        """Return the model's distributions."""
         return regcal.predict_dist(self.estimator_, X)
 
 

@@ -3,6 +3,7 @@
 Depends on the distributions and scikit-learn only; no model library is imported.
 """
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import singledispatch
 from inspect import Parameter, signature
@@ -195,12 +196,21 @@ def _from_method(model: Any, X: Any) -> Any:
     if hasattr(model, "predict_dist"):
         return model.predict_dist(X)
     if _accepts(getattr(model, "predict", None), "return_std"):
-        return model.predict(X, return_std=True)
+        return _mean_and_std(model, X)
     if hasattr(model, "pred_dist"):
         return model.pred_dist(X)
     if hasattr(model, "predict_proba") and hasattr(model, "predict_quantiles"):
         return model.predict_proba(X)
     return None
+
+
+def _mean_and_std(model: Any, X: Any) -> Any:
+    """Return mean and spread; scikit-learn computes with X, as only arrays and pandas allow."""
+    if not hasattr(X, "columns") or hasattr(X, "iloc"):
+        return model.predict(X, return_std=True)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+        return model.predict(X.to_numpy(), return_std=True)
 
 
 def _from_quantiles(model: Any, X: Any) -> Any:

@@ -25,7 +25,7 @@ _TOLERANCE = 1e-10
 
 @dataclass(frozen=True)
 class _Standard:
-    """Outcomes in probit units, shifted and scaled so that they are about standard normal."""
+    """Sorted outcomes in probit units, shifted and scaled to be about standard normal."""
 
     values: Array
     weights: Array
@@ -73,7 +73,7 @@ class PITCalibrator(Calibrator):
         if not self.prior_rows > 0:
             msg = f"prior_rows must be positive, got {self.prior_rows}."
             raise ValueError(msg)
-        z, weights = possible_probits(dist, y, weights)
+        z, weights = _merge_ties(*possible_probits(dist, y, weights))
         self.map_ = self._smooth_map(z, weights) if self.smooth else _empirical_map(z, weights)
 
     def _smooth_map(self, z: Array, weights: Array) -> PiecewiseMap:
@@ -88,12 +88,20 @@ class PITCalibrator(Calibrator):
         return ProbitMapped(dist, self.map_)
 
 
+def _merge_ties(z: Array, weights: Array) -> tuple[Array, Array]:
+    """Return distinct outcomes in increasing order with their total weights."""
+    values, places = np.unique(z, return_inverse=True)
+    return values, np.bincount(places, weights).astype(float)
+
+
+def _mid_ranks(weights: Array) -> Array:
+    """Return the share of weight below each of several sorted outcomes, and half of its own."""
+    return (np.cumsum(weights) - 0.5 * weights) / weights.sum()
+
+
 def _empirical_map(z: Array, weights: Array) -> PiecewiseMap:
     """Return the map to the outcomes' own mid-ranks, linear between distinct outcomes."""
-    values, places = np.unique(z, return_inverse=True)
-    mass = np.bincount(places, weights)
-    levels = (np.cumsum(mass) - 0.5 * mass) / mass.sum()
-    return PiecewiseMap.through(values, ndtri(levels))
+    return PiecewiseMap.through(z, ndtri(_mid_ranks(weights)))
 
 
 def _standardise(z: Array, weights: Array, prior_rows: float) -> _Standard:
@@ -109,10 +117,8 @@ def _place_knots(data: _Standard) -> Array:
     """Return knots at quantiles that are equally spaced in probit units, moved apart if tied."""
     count = int(np.clip(np.cbrt(data.weights.sum()) + 2, _MIN_KNOTS, _MAX_KNOTS))
     outer = ndtri(_OUTER_LEVEL)
-    order = np.argsort(data.values, kind="stable")
-    values, weights = data.values[order], data.weights[order]
-    levels = (np.cumsum(weights) - 0.5 * weights) / weights.sum()
-    knots = np.interp(np.linspace(outer, -outer, count), ndtri(levels), values)
+    probits = ndtri(_mid_ranks(data.weights))
+    knots = np.interp(np.linspace(outer, -outer, count), probits, data.values)
     ramp = _SMALLEST_GAP * np.arange(count)
     apart = np.maximum.accumulate(knots - ramp) + ramp
     return apart - (apart - knots).mean()

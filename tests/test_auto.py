@@ -1,0 +1,228 @@
+"""The method that chooses: what it chooses, what it says and what it costs."""
+
+import time
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+
+from regcal import (
+    AutoCalibrator,
+    IdentityCalibrator,
+    Normal,
+    PITCalibrator,
+    ScaleCalibrator,
+    calibrator_names,
+    log_score,
+)
+from regcal.calibrators.auto import compare, default_candidates
+
+CHEAP = [("none", IdentityCalibrator()), ("scale", ScaleCalibrator()), ("pit", PITCalibrator())]
+
+
+def standard(n_rows, spread=1.0):
+    return Normal(np.zeros(n_rows), np.full(n_rows, spread))
+
+
+@pytest.mark.parametrize(
+    ("draw", "expected"),
+    [
+        (lambda rng: rng.normal(size=400), "none"),
+        (lambda rng: rng.normal(scale=2.0, size=400), "scale"),
+        (lambda rng: rng.exponential(size=400) - 1.0, "pit"),
+    ],
+    ids=["calibrated", "wrong spread", "wrong shape"],
+)
+def test_the_simplest_sufficient_method_is_chosen(rng, draw, expected):
+    """Nothing where nothing is wrong, a factor where the spread is, a map where the shape is."""
+    cal = AutoCalibrator(CHEAP).fit(standard(400), draw(rng))
+
+    assert cal.chosen_ == expected
+
+
+def test_chosen_calibrator_is_fitted_on_all_rows(rng):
+    """What auto returns is the chosen method with all the data."""
+    dist, y = standard(300), rng.normal(scale=3.0, size=300)
+
+    cal = AutoCalibrator(CHEAP).fit(dist, y)
+
+    assert_allclose(cal.calibrator_.factor_, ScaleCalibrator().fit(dist, y).factor_)
+    assert_allclose(cal.transform(dist).std(), 3.0, rtol=0.15)
+
+
+def test_selecting_does_not_fit(rng):
+    """Select returns a fresh calibrator and keeps the table."""
+    cal = AutoCalibrator(CHEAP)
+
+    chosen = cal.select(standard(300), rng.normal(scale=3.0, size=300))
+
+    assert isinstance(chosen, ScaleCalibrator)
+    assert not hasattr(chosen, "factor_")
+    assert [row.name for row in cal.scores_] == ["none", "scale", "pit"]
+
+
+def test_rows_are_not_scored_by_what_was_fitted_on_them(rng):
+    """A method that remembers its rows does not win by that."""
+
+    class Memory(ScaleCalibrator):
+        def _fit(self, dist, y, weights):
+            self.seen_ = set(y.tolist())
+
+        def _transform(self, dist):
+            return Remembering(dist.loc, dist.scale, self.seen_)
+
+    class Remembering(Normal):
+        def __init__(self, loc, scale, seen):
+            super().__init__(loc, scale)
+            self.seen = seen
+
+        def logpdf(self, points):
+            known = np.array([value in self.seen for value in np.ravel(points)])
+            return super().logpdf(points) + np.where(known, 5.0, -0.5)
+
+    cal = AutoCalibrator([("none", IdentityCalibrator()), ("memory", Memory())])
+    cal.fit(standard(100), rng.normal(size=100))
+
+    assert_allclose([row.behind for row in cal.scores_], [0.0, 0.5])
+
+
+def test_scores_follow_the_paired_differences():
+    """Means, gaps and standard errors, by hand."""
+    rows = np.array([[0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 1.0, 0.0], [1.0, 1.0, 1.0, 0.2]])
+
+    table = compare(["a", "b", "c"], rows, np.ones(4))
+
+    gap = rows[2] - rows[1]
+    assert_allclose([row.log_score for row in table], rows.mean(axis=1))
+    assert_allclose(table[1].behind, gap.mean())
+    assert_allclose(table[1].standard_error, gap.std(ddof=1) / 2)
+    assert [row.chosen for row in table] == [False, False, True]
+
+
+@pytest.mark.parametrize(("gap", "chosen"), [(0.09, "simple"), (0.13, "complex")])
+def test_one_standard_error_decides(gap, chosen):
+    """Within one standard error of the best, the simpler is taken; beyond, the best."""
+    noise = np.array([1.0, -1.0] * 50)
+    rows = np.stack([np.zeros(100), gap + noise])
+
+    table = compare(["simple", "complex"], rows, np.ones(100))
+
+    assert next(row.name for row in table if row.chosen) == chosen
+
+
+def test_impossible_outcomes_count_against_a_candidate():
+    """Infinite losses neither crash nor win; those that all share do not matter."""
+    rows = np.array([[0.0, -np.inf, -np.inf], [-1.0, -1.0, -np.inf]])
+
+    table = compare(["narrow", "wide"], rows, np.ones(3))
+
+    assert table[1].behind == 0
+    assert table[0].behind > 100
+    assert all(np.isfinite(row.log_score) for row in table)
+
+
+def test_few_rows_leave_things_as_they_are(rng):
+    """With fewer than ten rows the first candidate is taken, and the repr says why."""
+    cal = AutoCalibrator().fit(standard(9), rng.normal(scale=5.0, size=9))
+
+    assert cal.chosen_ == "identity"
+    assert "fewer than 10 rows" in repr(cal)
+
+
+def test_choice_is_explained(rng):
+    """The representation of a fitted object says what was chosen and why."""
+    cal = AutoCalibrator(CHEAP)
+    assert repr(cal).startswith("AutoCalibrator(")
+    assert "chose" not in repr(cal)
+
+    cal.fit(standard(400), rng.normal(scale=2.0, size=400))
+
+    assert "chose scale" in repr(cal)
+    assert f"{cal.scores_[1].log_score:.3f}" in repr(cal)
+
+
+def test_default_candidates_go_from_simple_to_complex():
+    """All known methods of the list take part, the identity first."""
+    names = [name for name, _ in default_candidates()]
+
+    assert names[:3] == ["identity", "scale", "pit"]
+    assert {"e-beta", "gpc", "gp-density"} & set(calibrator_names()) == {
+        name.split()[0] for name in names[3:]
+    }
+
+
+def test_choice_is_deterministic_and_ignores_the_order_of_rows(rng):
+    """The same rows in another order give the same table."""
+    dist, y = Normal(rng.normal(size=200), rng.uniform(0.5, 2, 200)), rng.normal(size=200)
+    order = rng.permutation(200)
+
+    first = AutoCalibrator(CHEAP).fit(dist, y).scores_
+    second = AutoCalibrator(CHEAP).fit(dist[order], y[order]).scores_
+
+    assert_allclose([s.log_score for s in first], [s.log_score for s in second])
+
+
+def test_weights_count_as_repetitions(rng):
+    """A weight of 2 is a row that occurs twice, in the table as well."""
+    dist, y = Normal(rng.normal(size=80), rng.uniform(0.5, 2, 80)), rng.normal(size=80)
+    weights = rng.integers(0, 4, size=80)
+    rows = np.repeat(np.arange(80), weights)
+
+    weighted = AutoCalibrator().fit(dist, y, sample_weight=weights)
+    repeated = AutoCalibrator().fit(dist[rows], y[rows])
+
+    for one, other in zip(weighted.scores_, repeated.scores_, strict=True):
+        assert_allclose(one.log_score, other.log_score, rtol=1e-5)
+        assert_allclose(one.standard_error, other.standard_error, rtol=1e-4, atol=1e-7)
+
+
+def test_never_much_worse_than_doing_nothing(rng):
+    """Over many calibrated data sets, new rows lose next to nothing."""
+    losses = []
+    for _ in range(20):
+        cal = AutoCalibrator(CHEAP).fit(standard(60), rng.normal(size=60))
+        y = rng.normal(size=500)
+        losses.append(log_score(y, standard(500)) - log_score(y, cal.transform(standard(500))))
+
+    assert np.mean(losses) < 0.015
+
+
+def test_cost_is_at_most_three_times_the_candidates(rng):
+    """Counted in rows fitted, which does not depend on the machine."""
+    fitted_rows = []
+
+    class Counting(ScaleCalibrator):
+        def _fit(self, dist, y, weights):
+            fitted_rows.append(len(y))
+            super()._fit(dist, y, weights)
+
+    candidates = [("none", IdentityCalibrator()), ("a", Counting()), ("b", Counting())]
+    AutoCalibrator(candidates).fit(standard(200), rng.normal(scale=2, size=200))
+
+    assert sum(fitted_rows) <= 3 * 2 * 200
+    assert len(fitted_rows) <= 3 * 2 + 1
+
+
+def test_time_is_bounded_by_single_fits(rng):
+    """Choosing takes no more than about three times as long as fitting all candidates."""
+    dist, y = Normal(rng.normal(size=3000), np.full(3000, 1.5)), rng.standard_t(4, size=3000)
+    candidates = default_candidates()
+    for _, one in candidates:
+        clone(one).fit(dist, y)
+
+    start = time.perf_counter()
+    for _, one in candidates:
+        clone(one).fit(dist, y).transform(dist).logpdf(y)
+    single = time.perf_counter() - start
+    start = time.perf_counter()
+    AutoCalibrator().fit(dist, y)
+    chosen = time.perf_counter() - start
+
+    assert chosen < 4.5 * single  # three times, and room for a busy machine
+
+
+def test_empty_candidates_are_refused():
+    """There is nothing to choose from."""
+    with pytest.raises(ValueError, match="candidates is empty"):
+        AutoCalibrator([]).fit(standard(20), np.linspace(-1, 1, 20))

@@ -1,0 +1,476 @@
+"""CalibratedRegressorCV and NormalResidualRegressor keep scikit-learn's contract and their own."""
+
+import pickle
+import warnings
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from numpy.testing import assert_allclose
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import BayesianRidge, LinearRegression, Ridge
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, TimeSeriesSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from regcal import (
+    CalibratedRegressorCV,
+    Mixture,
+    NormalResidualRegressor,
+    OneVsRestCalibrator,
+    ScaleCalibrator,
+    log_score,
+    paper_gpr,
+    paper_ols,
+    predict_dist,
+)
+from regcal.datasets import load_diabetes, load_forest_fires
+
+
+@parametrize_with_checks(
+    [
+        CalibratedRegressorCV(BayesianRidge()),
+        CalibratedRegressorCV(BayesianRidge(), "scale", ensemble=True),
+        NormalResidualRegressor(LinearRegression()),
+        NormalResidualRegressor(Ridge(), cv=3),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learn_contract(estimator, check):
+    """All of scikit-learn's own checks pass."""
+    check(estimator)
+
+
+@pytest.fixture
+def data(rng):
+    X = rng.normal(size=(150, 2))
+    return X, X @ [1.0, -2.0] + rng.standard_t(3, size=150)
+
+
+@pytest.fixture
+def frame(data):
+    index = [f"row {k}" for k in range(150)]
+    return pd.DataFrame(data[0], columns=["a", "b"], index=index), data[1]
+
+
+# ------------------------------------------------------------------------------------- how it fits
+
+
+def test_ensemble_averages_the_folds_own_calibrated_models(data):
+    """With ensemble=True the result is the one built by hand, fold by fold."""
+    X, y = data
+    cv = KFold(3)
+    model = CalibratedRegressorCV(BayesianRidge(), "scale", cv=cv, ensemble=True).fit(X, y)
+
+    parts = []
+    for train, test in cv.split(X):
+        base = BayesianRidge().fit(X[train], y[train])
+        cal = ScaleCalibrator().fit(predict_dist(base, X[test]), y[test])
+        parts.append(cal.transform(predict_dist(base, X)))
+
+    assert len(model.members_) == 3
+    assert_allclose(model.predict_dist(X).logpdf(y), Mixture(parts).logpdf(y))
+
+
+def test_pooling_fits_one_calibrator_and_the_base_on_all_rows(data):
+    """With ensemble=False held-out predictions are pooled and the base is refitted."""
+    X, y = data
+    cv = KFold(3)
+    model = CalibratedRegressorCV(BayesianRidge(), "scale", cv=cv, ensemble=False).fit(X, y)
+
+    z = np.empty(len(y))
+    for train, test in cv.split(X):
+        base = BayesianRidge().fit(X[train], y[train])
+        z[test] = predict_dist(base, X[test]).probit(y[test])
+    factor = np.sqrt((1 + z @ z) / (1 + len(y)))
+
+    (member,) = model.members_
+    assert_allclose(member.calibrator.factor_, factor)
+    assert_allclose(member.estimator.coef_, BayesianRidge().fit(X, y).coef_)
+
+
+def test_frozen_estimator_is_not_fitted_again(data):
+    """All rows given calibrate a frozen model, whatever cv is."""
+    X, y = data
+    base = BayesianRidge().fit(X[:50], y[:50])
+    coefficients = base.coef_.copy()
+
+    model = CalibratedRegressorCV(FrozenEstimator(base), "scale").fit(X[50:], y[50:])
+
+    expected = ScaleCalibrator().fit(predict_dist(base, X[50:]), y[50:]).factor_
+    assert_allclose(model.members_[0].calibrator.factor_, expected)
+    assert_allclose(base.coef_, coefficients)
+
+
+def test_number_of_folds_deals_rows_at_random(rng):
+    """Data sorted by the target do not make held-out rows look far off."""
+    X = np.sort(rng.uniform(-3, 3, size=(300, 1)), axis=0)
+    y = X[:, 0] ** 2 + 0.1 * rng.normal(size=300)
+    base = NormalResidualRegressor(RandomForestRegressor(10, random_state=0), cv=3).fit(X, y)
+
+    assert base.scale_ < 0.3
+
+
+def test_auto_chooses_once_on_all_held_out_rows(data):
+    """One choice, explained, for all folds."""
+    model = CalibratedRegressorCV(BayesianRidge(), ensemble=True).fit(*data)
+
+    kinds = {type(member.calibrator) for member in model.members_}
+    assert len(kinds) == 1
+    assert model.selection_.chosen_ in [row.name for row in model.selection_.scores_]
+    assert "chose" in repr(model.selection_)
+
+
+@pytest.mark.parametrize("ensemble", [True, False])
+def test_parallel_fits_give_the_same(data, ensemble):
+    """n_jobs changes the time and nothing else, with whatever backend of joblib is set."""
+    X, y = data
+    model = CalibratedRegressorCV(BayesianRidge(), "scale", ensemble=ensemble)
+
+    alone = clone(model).fit(X, y)
+    with joblib.parallel_config(backend="threading"):
+        together = model.set_params(n_jobs=2).fit(X, y)
+
+    assert_allclose(alone.predict_dist(X).logpdf(y), together.predict_dist(X).logpdf(y))
+
+
+def test_calibration_helps_on_real_data():
+    """On forest fires, with their many zeros, calibration gains a lot on held-out rows."""
+    data = load_forest_fires()
+    order = np.random.default_rng(0).permutation(len(data))
+    train, test = order[:350], order[350:]
+    model = CalibratedRegressorCV(BayesianRidge()).fit(data.X[train], data.y[train])
+    plain = BayesianRidge().fit(data.X[train], data.y[train])
+
+    gain = log_score(data.y[test], model.predict_dist(data.X[test])) - log_score(
+        data.y[test], predict_dist(plain, data.X[test])
+    )
+
+    assert gain.mean() > 0.5
+
+
+# --------------------------------------------------------------------------------------- splitters
+
+
+class Recorder(RegressorMixin, BaseEstimator):
+    """Keeps what it was fitted on."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.rows_, self.weights_ = np.asarray(X)[:, 0], sample_weight
+        return self
+
+    def predict(self, X, return_std=False):
+        return np.zeros(len(X)), np.ones(len(X))
+
+
+def test_groups_stay_together(rng):
+    """No group is on both sides of a split."""
+    X, groups = np.arange(60.0)[:, np.newaxis], np.repeat(np.arange(6), 10)
+    model = CalibratedRegressorCV(Recorder(), "identity", cv=GroupKFold(3), ensemble=True)
+
+    model.fit(X, rng.normal(size=60), groups=groups)
+
+    for member in model.members_:
+        used = groups[member.estimator.rows_.astype(int)]
+        assert len(np.unique(used)) == 4
+        assert len(used) == 40
+
+
+def test_time_order_is_kept(rng):
+    """With TimeSeriesSplit no model is trained on later rows than those it is calibrated on."""
+    X = np.arange(60.0)[:, np.newaxis]
+    cv = TimeSeriesSplit(3)
+    model = CalibratedRegressorCV(Recorder(), "scale", cv=cv, ensemble=True)
+
+    model.fit(X, rng.normal(size=60))
+
+    for member, (train, test) in zip(model.members_, cv.split(X), strict=True):
+        assert member.estimator.rows_.max() < test.min()
+        assert_allclose(member.estimator.rows_, train)
+        assert member.calibrator.n_rows_seen_ == len(test)
+
+
+# ----------------------------------------------------------------------------- weights and routing
+
+
+@pytest.mark.parametrize("ensemble", [True, False])
+@pytest.mark.parametrize("calibrator", ["scale", "pit", "e-beta", "auto"])
+def test_weights_count_as_repetitions(rng, ensemble, calibrator):
+    """With folds that keep repetitions together, a weight of 3 is a row that occurs 3 times."""
+    X = rng.normal(size=(60, 2))
+    y = X @ [1.0, -1.0] + rng.standard_t(3, size=60)
+    weights = rng.integers(1, 4, size=60)
+    rows, groups = np.repeat(np.arange(60), weights), np.arange(60) % 3
+    base = NormalResidualRegressor(LinearRegression())
+    model = CalibratedRegressorCV(base, calibrator, cv=GroupKFold(3), ensemble=ensemble)
+
+    weighted = clone(model).fit(X, y, sample_weight=weights, groups=groups)
+    repeated = clone(model).fit(X[rows], y[rows], groups=groups[rows])
+
+    expected = repeated.predict_dist(X).logpdf(y)
+    assert_allclose(weighted.predict_dist(X).logpdf(y), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_weights_reach_estimator_and_calibrator(rng):
+    """Without routing, an estimator that takes weights gets those of its rows."""
+    X, weights = np.arange(30.0)[:, np.newaxis], np.arange(1.0, 31.0)
+    model = CalibratedRegressorCV(Recorder(), "scale", cv=KFold(3), ensemble=True)
+
+    model.fit(X, rng.normal(size=30), sample_weight=weights)
+
+    assert_allclose(model.members_[0].estimator.weights_, weights[10:])
+
+
+def test_estimator_without_weights_warns(data):
+    """Weights that the estimator cannot take are announced, not dropped in silence."""
+    X, y = data
+    model = CalibratedRegressorCV(make_pipeline(StandardScaler(), BayesianRidge()), "scale")
+
+    with pytest.warns(UserWarning, match=r"Pipeline\.fit takes no sample_weight"):
+        model.fit(X, y, sample_weight=np.ones(150))
+
+
+def test_metadata_routing_decides_where_weights_go(data):
+    """With routing, requests of the pipeline's steps and of the splitter are followed."""
+    X, y = data
+    weights = np.arange(1.0, 151.0)
+    groups = np.arange(150) % 5
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(
+            StandardScaler().set_fit_request(sample_weight=False),
+            Recorder().set_fit_request(sample_weight=True),
+        )
+        model = CalibratedRegressorCV(pipeline, "scale", cv=GroupKFold(5), ensemble=True)
+        model.fit(X, y, sample_weight=weights, groups=groups)
+
+    for member in model.members_:
+        left_out = np.setdiff1d(weights, member.estimator[-1].weights_)
+        assert len(np.unique((left_out - 1) % 5)) == 1
+
+
+# ------------------------------------------------------------------------------- inside other tools
+
+
+def test_grid_search_reaches_into_the_calibrator(data):
+    """Parameters of estimator and calibrator can be searched."""
+    model = CalibratedRegressorCV(BayesianRidge(), OneVsRestCalibrator())
+    grid = {"calibrator__thresholds": [4, 12], "estimator__max_iter": [50]}
+
+    search = GridSearchCV(model, grid, cv=2, scoring=_mean_log_score).fit(*data)
+
+    assert len(set(search.cv_results_["mean_test_score"])) == 2
+    chosen = search.best_params_["calibrator__thresholds"]
+    assert len(search.best_estimator_.members_[0].calibrator.thresholds_) == chosen
+
+
+def _mean_log_score(model, X, y):
+    return log_score(y, model.predict_dist(X)).mean()
+
+
+def test_pipelines_inside_and_outside(data):
+    """It calibrates a pipeline, and is the last step of one."""
+    X, y = data
+    inside = CalibratedRegressorCV(make_pipeline(StandardScaler(), BayesianRidge()), "scale")
+    outside = make_pipeline(StandardScaler(), CalibratedRegressorCV(BayesianRidge(), "scale"))
+
+    inner, outer = inside.fit(X, y).predict(X), outside.fit(X, y).predict(X)
+
+    assert_allclose(inner, outer, rtol=1e-2)
+    assert_allclose(predict_dist(outside, X).mean(), outer)
+
+
+def test_pickle_keeps_predictions(data):
+    """A fitted model survives pickling."""
+    X, y = data
+    model = CalibratedRegressorCV(BayesianRidge()).fit(X, y)
+
+    again = pickle.loads(pickle.dumps(model))
+
+    assert_allclose(again.predict_dist(X).logpdf(y), model.predict_dist(X).logpdf(y))
+
+
+# ----------------------------------------------------------------------------------------- answers
+
+
+def test_answers_agree_with_the_distribution(data):
+    """Every predict method asks the same distribution."""
+    X, y = data
+    model = CalibratedRegressorCV(BayesianRidge(), "pit").fit(X, y)
+    dist = model.predict_dist(X)
+
+    assert_allclose(model.predict(X), dist.mean())
+    assert_allclose(model.set_params(point="median").predict(X), dist.median())
+    assert_allclose(model.predict_quantiles(X, [0.1, 0.6]), dist.ppf([[0.1, 0.6]]))
+    assert_allclose(model.predict_interval(X, 0.8).T, dist.interval(0.8))
+    assert_allclose(model.predict_below(X, 0.5), dist.cdf(0.5))
+    assert_allclose(model.predict_above(X, y), dist.sf(y))
+    assert model.predict_below(X, [[0.0, 1.0, 2.0]]).shape == (150, 3)
+
+
+def test_pandas_index_is_kept(frame):
+    """What comes back as a frame has the rows' labels, and the levels as columns."""
+    X, y = frame
+    model = CalibratedRegressorCV(BayesianRidge(), "scale").fit(X, y)
+    part = X.iloc[[5, 3]]
+
+    quantiles = model.predict_quantiles(part, [0.1, 0.9])
+    interval = model.predict_interval(part, 0.8)
+
+    assert list(quantiles.index) == ["row 5", "row 3"]
+    assert list(quantiles.columns) == [0.1, 0.9]
+    assert list(interval.columns) == ["lower", "upper"]
+    assert_allclose(interval, quantiles)
+    assert isinstance(model.predict_quantiles(X.iloc[0:1], 0.5), pd.DataFrame)
+
+
+def test_polars_frames_give_what_arrays_give(data):
+    """A polars frame is a table like any other."""
+    polars = pytest.importorskip("polars")
+    X, y = data
+    table = polars.DataFrame(X, schema=["a", "b"])
+
+    from_frame = CalibratedRegressorCV(BayesianRidge(), "scale").fit(table, y)
+    from_array = CalibratedRegressorCV(BayesianRidge(), "scale").fit(X, y)
+
+    assert list(from_frame.feature_names_in_) == ["a", "b"]
+    assert_allclose(from_frame.predict_quantiles(table, 0.3), from_array.predict_quantiles(X, 0.3))
+
+
+# ------------------------------------------------------------------------------------------ errors
+
+
+def test_too_few_rows_for_the_folds():
+    """The message names rows, folds and the way out."""
+    with pytest.raises(ValueError, match=r"Cannot make 10 folds of n_samples=5 rows.*Lower cv"):
+        CalibratedRegressorCV(BayesianRidge(), cv=10).fit(np.arange(5.0)[:, None], np.arange(5.0))
+
+
+@pytest.mark.parametrize("spread", [0.0, np.nan])
+def test_base_without_a_spread(data, spread):
+    """A base model that claims certainty, or does not know, is named."""
+
+    class Certain(Recorder):
+        def predict(self, X, return_std=False):
+            return np.zeros(len(X)), np.full(len(X), spread)
+
+    with pytest.raises(ValueError, match="What Certain predicted is not a distribution"):
+        CalibratedRegressorCV(Certain(), "scale").fit(*data)
+
+
+def test_point_model_is_refused_with_a_way_out(data):
+    """A model that predicts a number only is pointed to the wrapper."""
+    with pytest.raises(TypeError, match=r"LinearRegression predicts no distribution.*NormalResid"):
+        CalibratedRegressorCV(LinearRegression()).fit(*data)
+
+
+def test_other_columns_at_prediction(frame):
+    """Columns that were not there in fit are named."""
+    X, y = frame
+    model = CalibratedRegressorCV(BayesianRidge(), "scale").fit(X, y)
+
+    with pytest.raises(ValueError, match=r"Feature names unseen at fit time:\n- c"):
+        model.predict(X.rename(columns={"b": "c"}))
+    with pytest.raises(ValueError, match="X has 1 features, but CalibratedRegressorCV"):
+        model.fit(X.to_numpy(), y).predict(X.to_numpy()[:, :1])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"ensemble": "yes"}, "ensemble must be True, False or \"auto\", got 'yes'"),
+        ({"point": "mode"}, 'point must be "mean" or "median", got \'mode\''),
+        ({"calibrator": "magic"}, "There is no calibrator 'magic'"),
+    ],
+)
+def test_unknown_options(data, options, message):
+    """Options outside of their choices are refused."""
+    with pytest.raises(ValueError, match=message):
+        CalibratedRegressorCV(BayesianRidge(), **options).fit(*data)
+
+
+def test_predicting_before_fitting(data):
+    """Nothing is predicted by a model that was not fitted."""
+    with pytest.raises(NotFittedError):
+        CalibratedRegressorCV(BayesianRidge()).predict_dist(data[0])
+
+
+# --------------------------------------------------------------------------------- residual models
+
+
+def test_least_squares_spread_is_the_textbooks(data):
+    """The unbiased residual variance, with degrees of freedom for coefficients and intercept."""
+    X, y = data
+    design = np.column_stack([np.ones(150), X])
+    rss = np.linalg.lstsq(design, y, rcond=None)[1][0]
+
+    model = paper_ols().fit(X, y)
+
+    assert_allclose(model.scale_, np.sqrt(rss / 147))
+    assert_allclose(model.predict_dist(X).mean(), model.predict(X))
+
+
+def test_degrees_of_freedom_count_what_the_last_step_sees(data):
+    """A pipeline that adds columns uses more degrees of freedom."""
+    X, y = data
+    model = NormalResidualRegressor(make_pipeline(PolynomialFeatures(2), LinearRegression()))
+    model.fit(X, y)
+
+    residuals = y - model.predict(X)
+    assert_allclose(model.scale_, np.sqrt(residuals @ residuals / (150 - 6)))
+
+
+def test_flexible_models_use_held_out_residuals(rng):
+    """A forest's training residuals are far too small; held-out ones tell the truth."""
+    X = rng.uniform(size=(300, 2))
+    y = rng.normal(size=300)
+    forest = RandomForestRegressor(20, random_state=0)
+
+    honest = NormalResidualRegressor(forest).fit(X, y).scale_
+    naive = NormalResidualRegressor(forest, cv=None).fit(X, y).scale_
+
+    assert naive < 0.6
+    assert 0.95 < honest < 1.3
+
+
+def test_boosting_residuals_match_a_hand_made_loop(rng):
+    """Held-out residuals come from the given splitter."""
+    X = rng.uniform(size=(90, 2))
+    y = X[:, 0] + rng.normal(size=90)
+    cv, booster = KFold(3), HistGradientBoostingRegressor(max_iter=5)
+    errors = np.concatenate(
+        [
+            y[test] - clone(booster).fit(X[train], y[train]).predict(X[test])
+            for train, test in cv.split(X)
+        ]
+    )
+
+    assert_allclose(
+        NormalResidualRegressor(booster, cv=cv).fit(X, y).scale_, np.sqrt(np.mean(errors**2))
+    )
+
+
+def test_no_degrees_of_freedom_left(rng):
+    """Asking for training residuals of a saturated fit is refused."""
+    X, y = rng.normal(size=(3, 5)), rng.normal(size=3)
+
+    with pytest.raises(ValueError, match="no degrees of freedom"):
+        NormalResidualRegressor(LinearRegression(), cv=None).fit(X, y)
+
+
+@pytest.mark.parametrize("load", [load_diabetes, load_forest_fires])
+def test_paper_gpr_converges_in_silence(load):
+    """The recipe warns neither about bounds nor about convergence, signal or not."""
+    data = load()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = paper_gpr().fit(data.X[::2], data.y[::2])
+
+    column = np.flatnonzero(model[0].get_support())
+    assert column == np.argmax(data.X[::2].var(axis=0))
+    assert (predict_dist(model, data.X).std() > 0).all()
