@@ -9,7 +9,7 @@ from regcal.gp.basis import HilbertBasis
 from regcal.gp.binomial import BinomialLikelihood
 from regcal.gp.design import DenseDesign, Design, TensorDesign
 from regcal.gp.kernels import RBF, Kernel, Matern32, Matern52
-from regcal.gp.laplace import LaplacePosterior, ProcessPrior, find_mode, laplace
+from regcal.gp.laplace import LaplacePosterior, ProcessPrior, find_mode, laplace_posterior
 from regcal.gp.likelihood import Likelihood, Term
 from regcal.gp.links import Link, Logit, Probit
 from regcal.gp.process import BasisWarning, FittedProcess, fit_process
@@ -43,5 +43,5 @@ __all__ = [
     "TransformationLikelihood",
     "find_mode",
     "fit_process",
-    "laplace",
+    "laplace_posterior",
 ]

@@ -18,7 +18,14 @@ from regcal.gp.design import Design
 from regcal.gp.kernels import RBF, Kernel
 from regcal.gp.likelihood import Evaluation
 
-__all__ = ["LaplaceLikelihood", "LaplacePosterior", "Mode", "ProcessPrior", "find_mode", "laplace"]
+__all__ = [
+    "LaplaceLikelihood",
+    "LaplacePosterior",
+    "Mode",
+    "ProcessPrior",
+    "find_mode",
+    "laplace_posterior",
+]
 
 # Functions with a smaller prior standard deviation, relative to the largest, are left out.
 _NEGLIGIBLE = 1e-6
@@ -207,7 +214,8 @@ def find_mode(
         at = likelihood.evaluate(scale * whitened)
         curvature = at.neg_hessian * outer
         curvature.flat[:: len(scale) + 1] += 1.0
-        cholesky = linalg.cholesky(curvature, lower=True, overwrite_a=True, check_finite=False)
+        # The transpose is the same matrix, in the order LAPACK works in.
+        cholesky = linalg.cholesky(curvature.T, lower=True, overwrite_a=True, check_finite=False)
         gradient = scale * at.gradient - whitened
         step = linalg.cho_solve((cholesky, True), gradient, check_finite=False)
         decrement = float(gradient @ step)
@@ -244,7 +252,7 @@ def _line_search(
     return None
 
 
-def laplace(
+def laplace_posterior(
     likelihood: LaplaceLikelihood,
     prior: ProcessPrior,
     theta: ArrayLike,
@@ -273,11 +281,11 @@ def laplace(
     >>> basis = HilbertBasis(sizes=(6, 6))
     >>> design = TensorDesign.values(basis, [-0.5, 0.5], [0.0, 0.0])
     >>> likelihood = BinomialLikelihood(design, successes=[0.0, 1.0])
-    >>> posterior = laplace(likelihood, ProcessPrior(basis), [0.0, -1.0, -1.0])
+    >>> posterior = laplace_posterior(likelihood, ProcessPrior(basis), [0.0, -1.0, -1.0])
     >>> posterior.mean(design).round(2)
     array([-0.49,  0.49])
     """
-    theta = np.asarray(theta, dtype=float)
+    theta = np.array(theta, dtype=float)
     log_variances, variance_gradient = prior.log_variances(theta)
     active = prior.active(log_variances)
     scale = np.exp(0.5 * log_variances[active])

@@ -104,7 +104,7 @@ class Logit:
         total = np.zeros(mean.shape)
         for node, weight in zip(*_kolmogorov_rule(), strict=True):
             total += weight * special.ndtr(mean / np.sqrt(variance + 4.0 * node**2))
-        return total
+        return np.clip(total, 0.0, 1.0)
 
 
 @lru_cache

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
-from regcal.gp.laplace import LaplaceLikelihood, LaplacePosterior, ProcessPrior, laplace
+from regcal.gp.laplace import LaplaceLikelihood, LaplacePosterior, ProcessPrior, laplace_posterior
 
 __all__ = ["EvidenceSearch", "HyperPrior"]
 
@@ -117,7 +117,7 @@ class _Climb:
         self.search, self.likelihood, self.prior = search, likelihood, prior
         lower, upper = np.transpose(search.bounds)
         begin = np.clip(np.asarray(start, dtype=float), lower, upper)
-        self.posterior = self._last = laplace(likelihood, prior, begin)
+        self.posterior = self._last = laplace_posterior(likelihood, prior, begin)
         self.n_evaluations = 1
         self.highest = -np.inf
         self._objective(begin)
@@ -140,7 +140,9 @@ class _Climb:
         """Return minus the log evidence (and prior), and its gradient."""
         posterior = self._last
         if not np.array_equal(theta, posterior.theta):
-            posterior = self._last = laplace(self.likelihood, self.prior, theta, posterior)
+            posterior = self._last = laplace_posterior(
+                self.likelihood, self.prior, theta, posterior
+            )
             self.n_evaluations += 1
         value, gradient = posterior.log_evidence, posterior.gradient
         if self.search.prior is not None:
