@@ -446,16 +446,16 @@ def wavy(rng):
 
 
 def test_search_ends_at_a_stationary_point_from_anywhere(wavy):
-    """Two far starts lead to one optimum, where the gradient is small."""
+    """Far starts lead to one optimum, where the gradient is small."""
     basis = HilbertBasis((14, 14))
     prior, likelihood = ProcessPrior(basis, RBF(), (1.0,)), wavy(basis)
 
     ends = [
         EvidenceSearch(starts=(start,)).run(likelihood, prior)
-        for start in [(-3.0, 0.5, 0.5), (1.5, -2.0, -2.0)]
+        for start in [(-1.0, -1.5, -1.5), (1.5, -2.0, -2.0), (0.0, 0.0, 0.0)]
     ]
 
-    assert_allclose(ends[0].log_evidence, ends[1].log_evidence, atol=0.02)
+    assert np.ptp([end.log_evidence for end in ends]) < 0.02
     assert all(np.abs(end.gradient).max() < 0.3 for end in ends)
 
 

@@ -127,6 +127,8 @@ class LaplacePosterior:
         Hyper-parameters, in logarithms.
     gradient : ndarray
         Gradient of the log evidence in theta.
+    information : ndarray
+        Fisher information on theta, which stands in for the negative Hessian of the evidence.
     active : ndarray of int
         Coefficients that were not left out.
     scale : ndarray
@@ -145,6 +147,7 @@ class LaplacePosterior:
     log_evidence: float
     theta: NDArray
     gradient: NDArray
+    information: NDArray
     active: NDArray
     scale: NDArray
     cholesky: NDArray
@@ -294,7 +297,7 @@ def laplace_posterior(
     if start is not None:
         begin = _best_start(likelihood, scale, _whitened_guesses(start, theta, active))
     mode = find_mode(likelihood, scale, begin, tolerance=tolerance)
-    gradient, sensitivity = _evidence_gradient(
+    gradient, information, sensitivity = _evidence_gradient(
         likelihood, mode, scale, 0.5 * variance_gradient[active]
     )
     w = mode.whitened
@@ -306,6 +309,7 @@ def laplace_posterior(
         log_evidence=float(mode.likelihood.value - 0.5 * w @ w - 0.5 * log_determinant),
         theta=theta,
         gradient=gradient,
+        information=information,
         active=active,
         scale=scale,
         cholesky=mode.cholesky,
@@ -342,8 +346,8 @@ def _best_start(
 
 def _evidence_gradient(
     likelihood: LaplaceLikelihood, mode: Mode, scale: NDArray, log_scale_gradient: NDArray
-) -> tuple[NDArray, NDArray]:
-    """Return the gradient of the log evidence, and of the whitened mode, in theta."""
+) -> tuple[NDArray, NDArray, NDArray]:
+    """Return gradient and information of the evidence, and the slope of the whitened mode."""
     # With β = D w, B = I + D H D and d = ∂ log D / ∂θ, the mode w = D ∇ℓ(β) moves by
     #   ∂w = B^-1 (d w - D H d β),
     # and Rasmussen & Williams (2006), equations 5.22 to 5.24, become
@@ -356,7 +360,10 @@ def _evidence_gradient(
     trace = likelihood.trace_gradient(beta[:, 0], inverse * np.multiply.outer(scale, scale))
     explicit = d.T @ (mode.whitened**2 - 1.0 + np.diag(inverse))
     implicit = trace @ (d * beta + scale[:, np.newaxis] * sensitivity)
-    return explicit - 0.5 * implicit, sensitivity
+    # Fisher information ½ tr(K^-1 ∂K K^-1 ∂K), with K^-1 ∂K = 2 (I - B^-1) d in whitened terms.
+    determined = np.eye(len(inverse)) - inverse
+    information = 2.0 * d.T @ (determined**2 @ d)
+    return explicit - 0.5 * implicit, information, sensitivity
 
 
 def _inverse(cholesky: NDArray) -> NDArray:
