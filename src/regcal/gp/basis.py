@@ -22,7 +22,8 @@ class HilbertBasis:
     """Products of sines on the box [-L_0, L_0] x [-L_1, L_1] (Solin & Särkkä 2020).
 
     A function is ``f(x0, x1) = sum_ab B[a, b] phi_a(x0) psi_b(x1)``. Coefficients are stored as
-    the raveled matrix B. All evaluations keep the two axes apart.
+    the raveled matrix B. All evaluations keep the two axes apart. Points must lie inside the box:
+    beyond it the sines come back as mirror images.
 
     Parameters
     ----------
@@ -126,11 +127,10 @@ class HilbertBasis:
     def quadratic_matrix(
         self, series: NDArray, orders0: tuple[int, int], orders1: tuple[int, int]
     ) -> NDArray:
-        """Return the matrix whose entries are those wave sums: the adjoint of the series."""
+        """Return the adjoint of the series: an array indexed by (a, b, a', b')."""
         m0, m1 = self.sizes
         expanded = (self.products(1, orders1) @ (self.products(0, orders0) @ series).T).T
-        blocks = expanded.reshape(m0, m0, m1, m1).transpose(0, 2, 1, 3)
-        return blocks.reshape(m0 * m1, m0 * m1)
+        return expanded.reshape(m0, m0, m1, m1).transpose(0, 2, 1, 3)
 
     def required_sizes(self, kernel: Kernel, lengthscales: ArrayLike) -> tuple[int, int]:
         """Return the number of functions an accurate expansion needs on each axis."""

@@ -8,7 +8,7 @@ m x m functions costs n m + K m**2 + m**4 operations for K distinct second coord
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import combinations_with_replacement
 from typing import Protocol
 
@@ -251,31 +251,33 @@ class TensorDesign:
 
     def gram(self, weights: NDArray) -> NDArray:
         """Return the weighted normal matrix."""
-        total = np.zeros((self.basis.n_functions,) * 2)
+        n_extra, blocks = self._n_extra, self._gram_blocks(weights)
+        full = np.empty((self.n_coefficients,) * 2)
+        inner = full[n_extra:, n_extra:]
+        if self.active is None:
+            # Splitting axes makes a view, so the blocks are written in place.
+            inner.reshape(blocks.shape)[...] = blocks
+        else:
+            square = blocks.reshape((self.basis.n_functions,) * 2)
+            inner[...] = square[np.ix_(self.active, self.active)]
+        for k in range(n_extra):
+            full[k] = full[:, k] = self.adjoint(weights * self.extra[:, k])
+        return full
+
+    def _gram_blocks(self, weights: NDArray) -> NDArray:
+        """Return the normal matrix of the functions, indexed by (a, b, a', b')."""
+        blocks = []
         for one, two in combinations_with_replacement(self.parts, 2):
             orders, waves = self._pair(one, two)
             sums = self._sum_levels(weights * one.scale * two.scale, waves[0])
             block = self.basis.quadratic_matrix(sums.T @ waves[1], *orders)
-            total += block if one is two else block + block.T
-        if self.active is not None:
-            total = total[np.ix_(self.active, self.active)]
-        return self._border(total, weights)
+            blocks.append(block if one is two else block + block.transpose(2, 3, 0, 1))
+        return reduce(np.add, blocks)
 
     def _pair(self, one: _Part, two: _Part):
         """Return the derivative orders of a product of parts, and the waves it is made of."""
         orders = tuple(zip(one.orders, two.orders, strict=True))
         return orders, self._waves["cos" if one is two else "sin"]
-
-    def _border(self, block: NDArray, weights: NDArray) -> NDArray:
-        """Add the rows and columns of the extra features to a normal matrix."""
-        n_extra = self._n_extra
-        if not n_extra:
-            return block
-        full = np.empty((len(block) + n_extra,) * 2)
-        full[n_extra:, n_extra:] = block
-        for k in range(n_extra):
-            full[k] = full[:, k] = self.adjoint(weights * self.extra[:, k])
-        return full
 
     def quadratic(self, covariance: NDArray) -> NDArray:
         """Return the variance of every predictor under a coefficient covariance."""

@@ -212,7 +212,7 @@ def find_mode(
     whitened = np.zeros(len(scale)) if start is None else start
     outer = np.multiply.outer(scale, scale)
     n_iterations = 0
-    while n_iterations < max_iterations:
+    while True:
         n_iterations += 1
         at = likelihood.evaluate(scale * whitened)
         curvature = at.neg_hessian * outer
@@ -222,7 +222,7 @@ def find_mode(
         gradient = scale * at.gradient - whitened
         step = linalg.cho_solve((cholesky, True), gradient, check_finite=False)
         decrement = float(gradient @ step)
-        if decrement < tolerance:
+        if decrement < tolerance or n_iterations >= max_iterations:
             break
         moved = _line_search(likelihood, scale, whitened, step, decrement, at.value)
         if moved is None:

@@ -6,6 +6,7 @@ Depends on NumPy and `regcal.gp.design` only.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -97,13 +98,13 @@ class Likelihood:
         """Return the log-likelihood, its gradient and its negative Hessian."""
         value = 0.0
         gradient = np.zeros(self.n_coefficients)
-        neg_hessian = np.zeros((self.n_coefficients,) * 2)
+        grams = []
         for term in self.terms:
             at = term.observations.derivatives(term.design.predict(coefficients))
             value += float(at.value.sum())
             gradient += term.design.adjoint(at.first)
-            neg_hessian += term.gram(at.second)
-        return Evaluation(value, gradient, neg_hessian)
+            grams.append(term.gram(at.second))
+        return Evaluation(value, gradient, reduce(np.add, grams))
 
     def trace_gradient(self, coefficients: NDArray, covariance: NDArray) -> NDArray:
         """Return the gradient of trace(covariance @ neg_hessian) in the coefficients."""

@@ -58,7 +58,7 @@ class EvidenceSearch:
     starts : tuple of tuple of float
         Hyper-parameters to start from, in logarithms; the best end wins.
     bounds : tuple of pairs of float
-        Bounds on the logarithms.
+        Bounds on the logarithms. Like the start, they suit axes of half-width about one.
     prior : HyperPrior, optional
         Weak prior that enters the objective, but not the reported evidence.
     tolerance : float
