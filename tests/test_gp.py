@@ -248,6 +248,19 @@ def test_likelihood_derivatives(rng, likelihood):
     assert_allclose(likelihood.trace_gradient(beta, covariance), trace, rtol=1e-5, atol=1e-4)
 
 
+def test_restricted_likelihood_is_part_of_the_full_one(rng, likelihood):
+    """Fixing coefficients at zero leaves the rest as it was, for every subset in turn."""
+    n = likelihood.n_coefficients
+    for kept in (np.array([0, 1, 2, 3, 5]), np.array([0, 1, 4, 7, 9]), np.arange(n - 1)):
+        beta = np.zeros(n)
+        beta[kept] = 0.02 * rng.normal(size=len(kept))
+        full, part = likelihood.evaluate(beta), likelihood.restrict(kept).evaluate(beta[kept])
+
+        assert_allclose(part.value, full.value)
+        assert_allclose(part.gradient, full.gradient[kept], atol=1e-10)
+        assert_allclose(part.neg_hessian, full.neg_hessian[np.ix_(kept, kept)], atol=1e-10)
+
+
 def test_decreasing_transformation_is_outside_the_domain():
     """A non-positive slope has no likelihood, unless it has no weight."""
     rows = DenseDesign(np.ones((1, 1)))
@@ -293,6 +306,17 @@ def test_warm_start_changes_nothing(likelihood):
     assert len(far.active) < len(cold.active)
     assert_allclose(warm.coefficients, cold.coefficients, atol=1e-6)
     assert_allclose(warm.log_evidence, cold.log_evidence, rtol=1e-9)
+
+
+def test_warm_start_saves_work(likelihood):
+    """A posterior nearby shortens the way to the mode."""
+    n_extra = likelihood.n_coefficients - BASIS.n_functions
+    prior = ProcessPrior(BASIS, RBF(), (2.0,) * n_extra)
+    near = laplace_posterior(likelihood, prior, [-0.32, -0.6, -0.42])
+    cold = laplace_posterior(likelihood, prior, [-0.3, -0.6, -0.4])
+    warm = laplace_posterior(likelihood, prior, [-0.3, -0.6, -0.4], near)
+
+    assert warm.n_newton < cold.n_newton
 
 
 def test_negligible_functions_may_be_dropped(likelihood, monkeypatch):
