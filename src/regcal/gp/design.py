@@ -170,7 +170,10 @@ class TensorDesign:
     @classmethod
     def _build(cls, basis, x0, x1, parts, extra) -> TensorDesign:
         points = np.asarray(x0, dtype=float).ravel()
-        levels, level_of = np.unique(np.asarray(x1, dtype=float).ravel(), return_inverse=True)
+        second = np.asarray(x1, dtype=float).ravel()
+        levels, level_of = np.unique(second, return_inverse=True)
+        if len(levels) == len(second):
+            levels, level_of = second, np.arange(len(second))
         if len(level_of) != len(points):
             msg = (
                 f"Got {len(points)} first and {len(level_of)} second coordinates. "
@@ -219,9 +222,15 @@ class TensorDesign:
 
     def _sum_levels(self, weights: NDArray, rows: NDArray) -> NDArray:
         """Return the weighted sum of the rows of every level."""
+        if len(self.levels) == len(self.points):
+            return weights[:, np.newaxis] * rows
         order, starts = self._order
         shape = (len(self.levels), len(order))
         return sparse.csr_array((weights[order], order, starts), shape=shape) @ rows
+
+    def _at_points(self, rows: NDArray) -> NDArray:
+        """Return the row of each observation's level."""
+        return rows if len(self.levels) == len(self.points) else rows[self.level_of]
 
     def _matrix(self, coefficients: NDArray) -> NDArray:
         """Return the coefficients of the basis functions as a matrix."""
@@ -236,7 +245,7 @@ class TensorDesign:
         total = self.extra @ coefficients[: self._n_extra]
         for part in self.parts:
             first, second = self._axes[0][part.orders[0]], self._axes[1][part.orders[1]]
-            rows = (second @ matrix.T)[self.level_of]
+            rows = self._at_points(second @ matrix.T)
             total = total + part.scale * np.einsum("ij,ij->i", first, rows)
         return total
 
@@ -289,7 +298,7 @@ class TensorDesign:
         for one, two in combinations_with_replacement(self.parts, 2):
             orders, waves = self._pair(one, two)
             series = self.basis.quadratic_series(block, *orders)
-            rows = (waves[1] @ series.T)[self.level_of]
+            rows = self._at_points(waves[1] @ series.T)
             scale = one.scale * two.scale * (1.0 if one is two else 2.0)
             total = total + scale * np.einsum("ij,ij->i", waves[0], rows)
         for k in range(n_extra):

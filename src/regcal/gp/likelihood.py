@@ -67,8 +67,10 @@ class Term:
     def restrict(self, active: NDArray) -> Term:
         """Return the term in a subset of the coefficients."""
         child = Term(self.design.restrict(active), self.observations)
-        if self._constant_gram is not None:
-            child._constant_gram = self._constant_gram[np.ix_(active, active)]
+        if self.observations.constant_curvature:
+            anywhere = self.design.predict(np.zeros(self.design.n_coefficients))
+            gram = self.gram(self.observations.derivatives(anywhere).second)
+            child._constant_gram = gram[np.ix_(active, active)]
         return child
 
 

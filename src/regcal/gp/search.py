@@ -82,7 +82,7 @@ class EvidenceSearch:
     """
 
     starts: tuple[tuple[float, ...], ...] = ((-1.0, -0.7, -0.7),)
-    bounds: tuple[tuple[float, float], ...] = ((-5.0, 4.0), (-3.5, 1.5), (-3.5, 1.5))
+    bounds: tuple[tuple[float, float], ...] = ((-5.0, 4.0), (-2.6, 1.5), (-2.6, 1.5))
     prior: HyperPrior | None = None
     tolerance: float = 1e-3
     gradient_tolerance: float = 1e-2
