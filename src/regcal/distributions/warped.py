@@ -15,10 +15,14 @@ import numpy as np
 from scipy.interpolate import RectBivariateSpline
 
 from regcal._validation import Array
-from regcal.distributions.base import ProbitDistribution
+from regcal.distributions.base import Distribution, ProbitDistribution, log_normal_density
 
-# Knots per row at which eta is made increasing.
-_N_KNOTS = 64
+# Knots per row at which eta is made increasing, and their smallest distance in u.
+_N_KNOTS = 96
+_SMALLEST_STEP = 1e-9
+
+# With fewer points per row than this, knots are computed only where points are.
+_FEW_POINTS = 16
 
 # Share of the base's own slope that is kept at least.
 SMALLEST_SLOPE = 0.02
@@ -105,67 +109,81 @@ class WarpMap:
 
 
 @dataclass(frozen=True)
-class _Knots:
-    """Increasing curves eta(u) per row: equally spaced knots, straight lines beyond them."""
+class _Pieces:
+    """Ends of the rational-quadratic pieces in which points lie; u in units of the knot step."""
 
-    start: Array
-    step: Array
-    eta: Array
-    slope: Array
+    place: Array  # position within the piece: 0 to 1, or beyond it at the two ends
+    eta: tuple[Array, Array]
+    slope: tuple[Array, Array]
 
-    def _locate(self, place: Array) -> tuple[np.ndarray, Array]:
-        k = np.clip(place, 0, self.eta.shape[1] - 2).astype(np.intp)
-        return k, place - k
-
-    def _ends(self, k: np.ndarray) -> tuple[Array, ...]:
-        def take(table: Array, index: np.ndarray) -> Array:
-            return np.take_along_axis(table, index, axis=1)
-
-        return take(self.eta, k), take(self.eta, k + 1), take(self.slope, k), take(self.slope, k + 1)
-
-    def __call__(self, u: Array) -> tuple[Array, Array]:
-        """Return eta and d eta / du, by rational-quadratic pieces (Gregory, Delbourgo 1982)."""
-        k, s = self._locate((u - self.start) / self.step)
-        e0, e1, d0, d1 = self._ends(k)
-        d0, d1 = d0 * self.step, d1 * self.step
-        rise, inside = e1 - e0, np.clip(s, 0.0, 1.0)
-        bend = inside * (1 - inside)
+    def __call__(self) -> tuple[Array, Array]:
+        """Return eta and its slope (Gregory and Delbourgo, 1982), straight lines beyond."""
+        (e0, e1), (d0, d1) = self.eta, self.slope
+        rise, s = e1 - e0, np.clip(self.place, 0.0, 1.0)
+        bend = s * (1 - s)
         denominator = rise + (d0 + d1 - 2 * rise) * bend
-        eta = e0 + rise * (rise * inside**2 + d0 * bend) / denominator
-        slope = (d1 * inside**2 + 2 * rise * bend + d0 * (1 - inside) ** 2) * (rise / denominator) ** 2
-        eta = eta + d0 * np.minimum(s, 0.0) + d1 * np.maximum(s - 1.0, 0.0)
-        return eta, slope / self.step
+        eta = e0 + rise * (rise * s * s + d0 * bend) / denominator
+        eta += d0 * np.minimum(self.place, 0.0) + d1 * np.maximum(self.place - 1.0, 0.0)
+        slope = d1 * s * s + 2 * rise * bend + d0 * (1 - s) ** 2
+        return eta, slope * (rise / denominator) ** 2
 
     def inverse(self, eta: Array) -> Array:
-        """Return u at which the curves reach `eta`."""
-        k = np.zeros(eta.shape, dtype=np.intp)
-        for knot in range(1, self.eta.shape[1] - 1):
-            k += eta >= self.eta[:, knot : knot + 1]
-        e0, e1, d0, d1 = self._ends(k)
-        d0, d1 = d0 * self.step, d1 * self.step
+        """Return the places at which eta is reached; `place` is not used."""
+        (e0, e1), (d0, d1) = self.eta, self.slope
         rise, gap = e1 - e0, np.clip(eta, e0, e1) - e0
         bend = d0 + d1 - 2 * rise
         a = rise * (rise - d0) + gap * bend
         b = rise * d0 - gap * bend
         c = -rise * gap
         s = 2 * c / (-b - np.sqrt(np.maximum(b * b - 4 * a * c, 0.0)))
-        s = s + np.minimum(eta - e0, 0.0) / d0 + np.maximum(eta - e1, 0.0) / d1
-        return self.start + (k + s) * self.step
+        return s + np.minimum(eta - e0, 0.0) / d0 + np.maximum(eta - e1, 0.0) / d1
+
+
+@dataclass(frozen=True)
+class _Knots:
+    """Increasing curves eta(u), one per row, through equally spaced knots."""
+
+    eta: Array
+    slope: Array  # per knot step
+
+    def pieces(self, k: np.ndarray, place: Array) -> _Pieces:
+        """Return the pieces between knots k and k + 1."""
+
+        def take(table: Array, index: np.ndarray) -> Array:
+            return np.take_along_axis(table, index, axis=1)
+
+        return _Pieces(
+            place,
+            (take(self.eta, k), take(self.eta, k + 1)),
+            (take(self.slope, k), take(self.slope, k + 1)),
+        )
+
+    def inverse(self, eta: Array) -> Array:
+        """Return the positions, in knot steps, at which the curves reach `eta`."""
+        k = np.zeros(eta.shape, dtype=np.intp)
+        for knot in range(1, self.eta.shape[1] - 1):
+            k += eta >= self.eta[:, knot : knot + 1]
+        return k + self.pieces(k, np.zeros_like(eta)).inverse(eta)
 
 
 class Warped(ProbitDistribution):
     """A base distribution warped by a map on the probit scale, increasing by construction.
 
+    Along its path, each row follows the map through equally spaced knots, joined by increasing
+    curves with a continuous slope.
+
     Parameters
     ----------
     base : Distribution
+        The distributions to change.
     warp : WarpMap
+        The map.
     """
 
-    def __init__(self, base, warp: WarpMap) -> None:
+    def __init__(self, base: Distribution, warp: WarpMap) -> None:
         self.base = base
         self.warp = warp
-        self._work_per_point = base._work_per_point + _N_KNOTS
+        self._work_per_point = base._work_per_point
 
     def __len__(self) -> int:
         return len(self.base)
@@ -177,58 +195,101 @@ class Warped(ProbitDistribution):
         return type(self)(self.base._take(rows), self.warp)
 
     @cached_property
-    def _knots(self) -> _Knots:
-        """Follow the map along each row's path, then make it increasing (see `_increasing`)."""
+    def _range(self) -> tuple[Array, Array]:
+        """Where each row's path enters the box, and the distance of its knots, in u."""
         warp = self.warp
         ends = self.base._probit(np.array([[warp.t[0], warp.t[-1]]]))
-        low, high = np.clip(ends, warp.u[0], warp.u[-1]).T[:, :, np.newaxis]
-        step = np.maximum((high - low) / (_N_KNOTS - 1), 1e-9)
-        u = low + step * np.arange(_N_KNOTS)
-        t = self.base._from_probit(u)
-        h, h_u, h_t = warp.evaluate(u, t)
-        slope = 1.0 + h_u + h_t * np.exp(-self.base._logslope(t))
-        slope[:, 0], slope[:, -1] = warp.slopes
-        return _increasing(low, step, u, u + h, slope)
+        ends = np.clip(ends, warp.u[0], warp.u[-1])
+        step = (ends[:, 1:] - ends[:, :1]) / (_N_KNOTS - 1)
+        return ends[:, :1], np.maximum(step, _SMALLEST_STEP)
 
-    def _eta(self, points: Array) -> tuple[Array, Array, Array]:
-        u = self.base._probit(points)
-        return u, *self._knots(u)
+    @cached_property
+    def _safe(self) -> np.ndarray:
+        """Rows on whose paths the map increases for sure, so that knots need no repair."""
+        spread = self.base._constant_spread()
+        if spread is None:
+            return np.zeros(len(self), dtype=bool)
+        return spread <= self.warp.widest_safe_spread
+
+    def _follow(self, k: Array) -> tuple[Array, Array]:
+        """Return eta and its slope per knot step at knots number `k` of the rows' paths."""
+        start, step = self._range
+        u = start + step * k
+        t = self.base._from_probit(u)
+        h, h_u, h_t = self.warp.evaluate(u, t)
+        slope = 1.0 + h_u + h_t * np.exp(-self.base._logslope(t))
+        slope = np.where(k == 0, self.warp.slopes[0], slope)
+        slope = np.where(k == _N_KNOTS - 1, self.warp.slopes[1], slope)
+        return u + h, step * slope
+
+    @cached_property
+    def _knots(self) -> _Knots:
+        k = np.broadcast_to(np.arange(float(_N_KNOTS)), (len(self), _N_KNOTS))
+        return _increasing(*self._follow(k), self._range[1])
+
+    def _curve(self, u: Array) -> tuple[Array, Array]:
+        """Return eta and d eta / d u."""
+        start, step = self._range
+        position = (u - start) / step
+        k = np.clip(position, 0, _N_KNOTS - 2).astype(np.intp)
+        if u.shape[1] < _FEW_POINTS and self._safe.any():
+            eta, slope = self._curve_by_rows(u, k, position - k)
+        else:
+            eta, slope = self._knots.pieces(k, position - k)()
+        return eta, slope / step
+
+    def _curve_by_rows(self, u: Array, k: np.ndarray, place: Array) -> tuple[Array, Array]:
+        """Evaluate safe rows between two knots only, the others through all of them."""
+        if self._safe.all():
+            (e0, d0), (e1, d1) = self._follow(k), self._follow(k + 1)
+            return _Pieces(place, (e0, e1), (d0, d1))()
+        eta, slope = np.empty(u.shape), np.empty(u.shape)
+        for rows in (np.flatnonzero(self._safe), np.flatnonzero(~self._safe)):
+            part = self._take(rows)
+            eta[rows], part_slope = part._curve(u[rows])
+            slope[rows] = part_slope * part._range[1]
+        return eta, slope
 
     def _probit(self, points: Array) -> Array:
-        return self._eta(points)[1]
+        return self._curve(self.base._probit(points))[0]
 
     def _logslope(self, points: Array) -> Array:
-        return np.log(self._eta(points)[2]) + self.base._logslope(points)
+        _, slope = self._curve(self.base._probit(points))
+        return np.log(slope) + self.base._logslope(points)
+
+    def _logpdf(self, points: Array) -> Array:
+        eta, slope = self._curve(self.base._probit(points))
+        return log_normal_density(eta) + np.log(slope) + self.base._logslope(points)
 
     def _from_probit(self, probits: Array) -> Array:
         probits = np.broadcast_to(probits, (len(self), probits.shape[1]))
-        return self.base._from_probit(self._knots.inverse(probits))
+        start, step = self._range
+        return self.base._from_probit(start + step * self._knots.inverse(probits))
 
-    def _kinks(self) -> Array | None:
-        knots = self._knots
-        u = knots.start + knots.step * np.arange(0, _N_KNOTS, 3)
-        own = self.base._from_probit(u)
+    def _kinks(self) -> Array:
+        start, step = self._range
+        own = self.base._from_probit(start + step * np.arange(0, _N_KNOTS, 2))
         base = self.base._kinks()
         if base is None:
             return own
         return np.concatenate([own, np.broadcast_to(base, (len(self), base.shape[1]))], axis=1)
 
 
-def _increasing(low: Array, step: Array, u: Array, eta: Array, slope: Array) -> _Knots:
+def _increasing(eta: Array, slope: Array, step: Array) -> _Knots:
     """Return curves that keep at least a share of the base's slope.
 
     ``eta - share * u`` is put halfway between its running maximum from the left and its running
     minimum from the right; knots that were increasing already keep their place and slope.
     """
-    excess = eta - SMALLEST_SLOPE * u
+    ramp = SMALLEST_SLOPE * step * np.arange(eta.shape[1])
+    excess = eta - ramp
     rising = np.maximum.accumulate(excess, axis=1)
     falling = np.minimum.accumulate(excess[:, ::-1], axis=1)[:, ::-1]
-    middle = 0.5 * (rising + falling)
-    kept = rising == falling
-    repaired = middle + SMALLEST_SLOPE * u
-    secant = np.diff(repaired, axis=1) / step
-    left = np.concatenate([secant[:, :1], secant], axis=1)
-    right = np.concatenate([secant, secant[:, -1:]], axis=1)
+    repaired = 0.5 * (rising + falling) + ramp
+    rise = np.diff(repaired, axis=1)
+    left = np.concatenate([rise[:, :1], rise], axis=1)
+    right = np.concatenate([rise, rise[:, -1:]], axis=1)
     harmonic = 2 * left * right / (left + right)
-    slope = np.where(kept & (slope > SMALLEST_SLOPE), slope, harmonic)
-    return _Knots(low, step, repaired, np.maximum(slope, SMALLEST_SLOPE))
+    floor = SMALLEST_SLOPE * step
+    slope = np.where((rising == falling) & (slope > floor), slope, harmonic)
+    return _Knots(repaired, np.maximum(slope, floor))

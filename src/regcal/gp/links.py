@@ -39,6 +39,9 @@ class Link(Protocol):
     def average(self, mean: ArrayLike, variance: ArrayLike) -> NDArray:
         """Return the expectation of F over a normal predictor."""
 
+    def average_probit(self, mean: ArrayLike, variance: ArrayLike) -> NDArray:
+        """Return the standard normal quantile of `average`, accurate in both tails."""
+
 
 @dataclass(frozen=True)
 class Probit:
@@ -71,7 +74,11 @@ class Probit:
 
     def average(self, mean: ArrayLike, variance: ArrayLike) -> NDArray:
         """Return E Φ(f) for normal f, which is Φ(mean / sqrt(1 + variance))."""
-        return special.ndtr(np.asarray(mean) / np.sqrt(1.0 + np.asarray(variance)))
+        return special.ndtr(self.average_probit(mean, variance))
+
+    def average_probit(self, mean: ArrayLike, variance: ArrayLike) -> NDArray:
+        """Return mean / sqrt(1 + variance)."""
+        return np.asarray(mean) / np.sqrt(1.0 + np.asarray(variance))
 
 
 @dataclass(frozen=True)
@@ -105,6 +112,12 @@ class Logit:
         for node, weight in zip(*_kolmogorov_rule(), strict=True):
             total += weight * special.ndtr(mean / np.sqrt(variance + 4.0 * node**2))
         return np.clip(total, 0.0, 1.0)
+
+    def average_probit(self, mean: ArrayLike, variance: ArrayLike) -> NDArray:
+        """Return the standard normal quantile of `average`, from whichever tail is smaller."""
+        mean = np.asarray(mean)
+        lower, upper = self.average(mean, variance), self.average(-mean, variance)
+        return np.where(lower < upper, special.ndtri(lower), -special.ndtri(upper))
 
 
 @lru_cache
