@@ -2,6 +2,9 @@
 
 from regcal.calibrators.auto import AutoCalibrator, CandidateScore
 from regcal.calibrators.base import Calibrator, IdentityCalibrator
+from regcal.calibrators.gp_density import DensityCalibrator
+from regcal.calibrators.gp_paper import PaperGPCalibrator
+from regcal.calibrators.gp_threshold import GPCalibrator
 from regcal.calibrators.one_vs_rest import OneVsRestCalibrator
 from regcal.calibrators.pit import PITCalibrator
 from regcal.calibrators.registry import calibrator_names, get_calibrator
@@ -11,9 +14,12 @@ __all__ = [
     "AutoCalibrator",
     "Calibrator",
     "CandidateScore",
+    "DensityCalibrator",
+    "GPCalibrator",
     "IdentityCalibrator",
     "OneVsRestCalibrator",
     "PITCalibrator",
+    "PaperGPCalibrator",
     "ScaleCalibrator",
     "calibrator_names",
     "get_calibrator",

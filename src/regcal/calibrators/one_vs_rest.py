@@ -14,16 +14,16 @@ from regcal._validation import Array
 from regcal.binary import BetaCalibrator, BinaryMap
 from regcal.calibrators.base import Calibrator
 from regcal.distributions import Distribution, Segmented
-from regcal.distributions.base import BLOCK_ELEMENTS
+from regcal.distributions.base import BLOCK_ELEMENTS, LOG_HALF
 from regcal.distributions.segmented import log_segment_masses
 from regcal.grids import make_thresholds
 
 # Up to this many (row, segment) pairs every row is its own point; beyond, cells are used.
 _MAX_POINTS = 2**18
 
-# Cells are equally wide in logit(p), which is cut at these limits.
+# Cells are equally wide in log p up to 1/2 and in -log(1 - p) beyond; the ends are cut.
 _N_CELLS = 1024
-_LOGIT_LIMIT = 40.0
+_LOG_LIMIT = 40.0
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def count_cells(dist: Distribution, y: Array, weights: Array, thresholds: Array)
     block = max(1, BLOCK_ELEMENTS // (n_segments * dist._work_per_point))
     for start in range(0, len(dist), block):
         rows = slice(start, start + block)
-        log_p = np.maximum(log_segment_masses(dist[rows], thresholds), -700.0)
+        log_p = np.clip(log_segment_masses(dist[rows], thresholds), -700.0, -1e-300)
         cells = _cells(log_p) + np.arange(n_segments) * _N_CELLS
         w = np.broadcast_to(weights[rows, np.newaxis], log_p.shape)
         trials += np.bincount(cells.ravel(), w.ravel(), size)
@@ -65,10 +65,11 @@ def count_cells(dist: Distribution, y: Array, weights: Array, thresholds: Array)
 
 
 def _cells(log_p: Array) -> np.ndarray:
-    with np.errstate(divide="ignore"):
-        logit = log_p - np.log(-np.expm1(log_p))
-    scaled = (logit + _LOGIT_LIMIT) * (_N_CELLS / (2 * _LOGIT_LIMIT))
-    return np.clip(scaled, 0, _N_CELLS - 1).astype(np.intp)
+    coordinate = log_p + _LOG_LIMIT
+    large = log_p > LOG_HALF
+    coordinate[large] = 2 * LOG_HALF + _LOG_LIMIT - np.log(-np.expm1(log_p[large]))
+    coordinate *= _N_CELLS / (2 * _LOG_LIMIT)
+    return np.clip(coordinate, 0, _N_CELLS - 1, out=coordinate).astype(np.intp)
 
 
 class ColumnMaps:

@@ -10,7 +10,7 @@ import numpy as np
 
 from regcal._validation import Array
 from regcal.distributions._roots import solve_increasing
-from regcal.distributions.base import Distribution, masses_between
+from regcal.distributions.base import Distribution, mass_between
 
 RowFunction = Callable[[Array, np.ndarray], Array]
 
@@ -115,7 +115,7 @@ class CustomDistribution(Distribution):
             return np.maximum(self._call(pdf, points), 0.0)
         step = self._step[:, np.newaxis]
         finite = np.where(np.isfinite(points), points, 0.0)
-        rise = masses_between(*self._tail(finite - step), *self._tail(finite + step))
+        rise = mass_between(self._signed_tail(finite - step), self._signed_tail(finite + step))
         return np.where(np.isfinite(points), rise / (2 * step), 0.0)
 
     def _difference_step(self) -> Array:

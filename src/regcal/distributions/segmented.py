@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtri_exp
 
 from regcal._validation import Array
-from regcal.distributions.base import LOG_HALF, Distribution, masses_between
+from regcal.distributions.base import LOG_HALF, Distribution, mass_between
 
 # Below this mass a difference of tails is formed in log space.
 _SMALL = 1e-290
@@ -36,28 +36,23 @@ def log_segment_masses(dist: Distribution, thresholds: Array) -> Array:
     -------
     ndarray of shape (n_rows, n_thresholds + 1)
     """
-    shape = (len(dist), len(thresholds))
-    tail, upper = (np.broadcast_to(a, shape) for a in dist._tail(thresholds[np.newaxis, :]))
-    masses = np.empty((shape[0], shape[1] + 1))
-    masses[:, 0] = np.where(upper[:, 0], 1.0 - tail[:, 0], tail[:, 0])
-    masses[:, -1] = np.where(upper[:, -1], tail[:, -1], 1.0 - tail[:, -1])
-    masses[:, 1:-1] = masses_between(tail[:, :-1], upper[:, :-1], tail[:, 1:], upper[:, 1:])
-    lost = (masses < _SMALL).any(axis=1)
+    n_thresholds = len(thresholds)
+    tails = np.empty((len(dist), n_thresholds + 2))
+    tails[:, 0], tails[:, -1] = 0.0, -0.0
+    tails[:, 1:-1] = dist._signed_tail(thresholds[np.newaxis, :])
+    masses = mass_between(tails[:, :-1], tails[:, 1:])
+    rows, segments = np.nonzero(masses < _SMALL)
     with np.errstate(divide="ignore"):
-        logs = np.log(masses)
-    if lost.any():
-        rows = np.flatnonzero(lost)
-        exact = _log_masses_in_log_space(dist._take(rows), thresholds)
-        logs[rows] = np.where(masses[rows] < _SMALL, exact, logs[rows])
+        logs = np.log(masses, out=masses)
+    if len(rows):
+        grid = np.concatenate([[-np.inf], thresholds, [np.inf]])
+        ends = np.stack([grid[segments], grid[segments + 1]], axis=1)
+        lost = dist._take(rows)
+        logcdf, logsf = lost._logcdf(ends), lost._logsf(ends)
+        logs[rows, segments] = log_difference(
+            (logcdf[:, 0], logsf[:, 0]), (logcdf[:, 1], logsf[:, 1])
+        )
     return logs
-
-
-def _log_masses_in_log_space(dist: Distribution, thresholds: Array) -> Array:
-    ends = _ends(dist, thresholds)
-    return log_difference(
-        (ends[0][:, :-1], ends[1][:, :-1]),
-        (ends[0][:, 1:], ends[1][:, 1:]),
-    )
 
 
 def _ends(dist: Distribution, thresholds: Array) -> tuple[Array, Array]:
@@ -267,6 +262,11 @@ class Segmented(Distribution):
         if base is None:
             return own
         return np.concatenate([own, np.broadcast_to(base, (len(self), base.shape[1]))], axis=1)
+
+
+def keep_masses(log_masses: Array) -> Array:
+    """Leave masses as they are: with ``uniform=True``, difference quotients of the base's CDF."""
+    return log_masses
 
 
 def _log_minus(total: Array, part: Array) -> Array:
