@@ -87,10 +87,11 @@ class AutoCalibrator(Calibrator):
     Examples
     --------
     >>> import numpy as np
-    >>> from regcal import AutoCalibrator, Normal
+    >>> from regcal import AutoCalibrator, Normal, get_calibrator
     >>> rng = np.random.default_rng(0)
     >>> dist = Normal(np.zeros(300), np.full(300, 2.0))
-    >>> AutoCalibrator().fit(dist, rng.normal(size=300)).chosen_
+    >>> candidates = [(name, get_calibrator(name)) for name in ("identity", "scale", "pit")]
+    >>> AutoCalibrator(candidates).fit(dist, rng.normal(size=300)).chosen_
     'scale'
     """
 
