@@ -40,7 +40,7 @@ QUICK_AUTO = AutoCalibrator([(name, get_calibrator(name)) for name in ("identity
 
 @parametrize_with_checks(
     [
-        CalibratedRegressorCV(BayesianRidge(), QUICK_AUTO),
+        CalibratedRegressorCV(BayesianRidge(), "scale", ensemble=False),
         CalibratedRegressorCV(BayesianRidge(), "scale", ensemble=True),
         NormalResidualRegressor(LinearRegression()),
         NormalResidualRegressor(Ridge(), cv=3),
@@ -98,6 +98,26 @@ def test_pooling_fits_one_calibrator_and_the_base_on_all_rows(data):
     (member,) = model.members_
     assert_allclose(member.calibrator.factor_, factor)
     assert_allclose(member.estimator.coef_, BayesianRidge().fit(X, y).coef_)
+
+
+@pytest.mark.parametrize(
+    ("base", "n_rows", "expected"),
+    [
+        (BayesianRidge(), 150, True),
+        (make_pipeline(StandardScaler(), BayesianRidge()), 150, True),
+        (paper_ols(), 150, True),
+        (BayesianRidge(), 450, False),
+        (NormalResidualRegressor(RandomForestRegressor(3), cv=2), 150, False),
+    ],
+)
+def test_auto_averages_linear_models_of_few_rows(data, base, n_rows, expected):
+    """Flexible models and larger data are pooled and refitted."""
+    X, y = (np.concatenate([part] * 3)[:n_rows] for part in data)
+
+    model = CalibratedRegressorCV(base, "scale").fit(X, y)
+
+    assert model.ensemble_ is expected
+    assert len(model.members_) == (3 if expected else 1)
 
 
 def test_frozen_estimator_is_not_fitted_again(data):

@@ -20,7 +20,7 @@ _OUTER_LEVEL = 0.02
 _SMALLEST_GAP = 0.05
 
 _MAX_STEPS = 100
-_TOLERANCE = 1e-10
+_TOLERANCE = 1e-16
 
 
 @dataclass(frozen=True)
@@ -105,12 +105,14 @@ def _empirical_map(z: Array, weights: Array) -> PiecewiseMap:
 
 
 def _standardise(z: Array, weights: Array, prior_rows: float) -> _Standard:
-    """Shift and scale by the mean and spread of the data and of standard normal prior rows."""
-    total = weights.sum() + prior_rows
-    shift = (weights * z).sum() / total
-    squares = (weights * (z - shift) ** 2).sum() + prior_rows * (1 + shift**2)
-    factor = np.sqrt(squares / total)
-    return _Standard((z - shift) / factor, weights, shift, factor)
+    """Shift and scale by the middle and the central spread, pulled towards 0 and 1.
+
+    Quantiles are used because a few outcomes may be many standard deviations out.
+    """
+    low, middle, high = np.interp([-1.0, 0.0, 1.0], ndtri(_mid_ranks(weights)), z)
+    share = weights.sum() / (weights.sum() + prior_rows)
+    factor = np.sqrt(share * (0.5 * (high - low)) ** 2 + 1 - share)
+    return _Standard((z - share * middle) / factor, weights, share * middle, factor)
 
 
 def _place_knots(data: _Standard) -> Array:
