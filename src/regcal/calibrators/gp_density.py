@@ -16,6 +16,7 @@ from regcal.calibrators.gp_map import (
     LINEAR_VARIANCES,
     GPMapCalibrator,
     MapAxes,
+    starting_point,
     target_resolution,
 )
 from regcal.distributions import Distribution
@@ -24,7 +25,7 @@ from regcal.gp import (
     FittedProcess,
     HilbertBasis,
     Kernel,
-    LogSlope,
+    SoftSlope,
     TensorDesign,
     TransformationLikelihood,
     fit_process,
@@ -34,8 +35,10 @@ from regcal.gp import (
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(3)
 _COARSE = 2e-3  # steps below this share of the half-range are as good as none
 
-# Where eta is asked to increase: paths of so many rows at so many targets, with this weight each.
-_BARRIER_ROWS, _BARRIER_LEVELS, _BARRIER_WEIGHT = 24, 32, 0.1
+# Where eta is asked to increase: on the paths of so many rows at so many targets. A small weight
+# rules out maps that fold back, without pushing slopes up where the density is truly low.
+_BARRIER_ROWS, _BARRIER_LEVELS = 24, 32
+_BARRIER_WEIGHT, _BARRIER_WIDTH = 0.03, 0.02
 
 # Beyond so many points they are merged in cells of (u, t, slope).
 _MAX_POINTS = 4000
@@ -114,6 +117,10 @@ class DensityCalibrator(GPMapCalibrator):
         self.kernel = kernel
 
     def _fit(self, dist: Distribution, y: Array, weights: Array) -> None:
+        possible = np.flatnonzero(np.isfinite(dist.probit(y)))
+        dist, y, weights = dist[possible], y[possible], weights[possible]
+        self.start_ = starting_point(dist, y, weights)
+        dist = self.start_.transform(dist)
         self.axes_ = MapAxes.around(y)
         points = self._points(dist, y, weights)
         if len(points.u) > _MAX_POINTS:
@@ -167,7 +174,7 @@ class DensityCalibrator(GPMapCalibrator):
         def likelihood(basis: HilbertBasis) -> TransformationLikelihood:
             x = self.axes_.probit_axis(points.u)
             values = TensorDesign.values(basis, x, points.s, self._extra(points.u))
-            increasing = Barrier(slopes(basis, barrier), LogSlope(barrier.weights))
+            increasing = Barrier(slopes(basis, barrier), SoftSlope(barrier.weights, _BARRIER_WIDTH))
             return TransformationLikelihood(
                 values, slopes(basis, points), points.u, points.weights, increasing
             )

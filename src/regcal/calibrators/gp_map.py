@@ -14,7 +14,9 @@ from scipy.special import ndtri_exp
 from sklearn.utils.validation import check_is_fitted
 
 from regcal._validation import Array, as_float_array
-from regcal.calibrators.base import Calibrator
+from regcal.calibrators.base import Calibrator, IdentityCalibrator
+from regcal.calibrators.pit import PITCalibrator
+from regcal.calibrators.scale import ScaleCalibrator
 from regcal.distributions import Distribution
 from regcal.distributions.warped import SMALLEST_SLOPE, Warped, WarpMap
 from regcal.gp import FittedProcess, Link, Probit
@@ -77,9 +79,11 @@ class MapAxes:
 class GPMapCalibrator(Calibrator):
     """Base of the calibrators whose map is a Gaussian process on (u, t).
 
-    A subclass sets `axes_`, `process_` and `map_`. The prior mean is the base model.
+    A subclass sets `axes_`, `process_` and `map_`. The prior mean is the base model or, where
+    that is clearly better, the base model after PIT recalibration (`start_`).
     """
 
+    start_: Calibrator
     axes_: MapAxes
     process_: FittedProcess
     map_: WarpMap
@@ -139,7 +143,10 @@ class GPMapCalibrator(Calibrator):
             msg = f"q must be probabilities between 0 and 1, got {q[(q < 0) | (q > 1)][0]}."
             raise ValueError(msg)
         with np.errstate(divide="ignore"):
-            u = np.clip(ndtri_exp(np.log(q.ravel())), -LARGEST_PROBIT, LARGEST_PROBIT)
+            u = ndtri_exp(np.log(q.ravel()))
+        if isinstance(self.start_, PITCalibrator):
+            u = self.start_.map_(u)
+        u = np.clip(u, -LARGEST_PROBIT, LARGEST_PROBIT)
         mean, variance = self.process_.moments(
             self.axes_.probit_axis(u), self.axes_.target_axis(t.ravel()), self._extra(u)
         )
@@ -161,7 +168,20 @@ class GPMapCalibrator(Calibrator):
         return WarpMap(u, t, eta - u[:, np.newaxis], (low, high))
 
     def _transform(self, dist: Distribution) -> Distribution:
-        return Warped(dist, self.map_)
+        return Warped(self.start_.transform(dist), self.map_)
+
+
+def starting_point(dist: Distribution, y: Array, weights: Array) -> Calibrator:
+    """Return PIT recalibration where its gain over a mere scale is worth its knots, else nothing.
+
+    The price of a knot is that of the Bayesian information criterion.
+    """
+    pit = PITCalibrator().fit(dist, y, weights)
+    scale = ScaleCalibrator().fit(dist, y, weights)
+    gain = pit.transform(dist).logpdf(y) - scale.transform(dist).logpdf(y)
+    total = np.sum(weights * np.where(np.isfinite(gain), gain, 0.0))
+    price = 0.5 * len(pit.map_.knots) * np.log(weights.sum())
+    return pit if total > price else IdentityCalibrator().fit(dist, y, weights)
 
 
 def target_resolution(y: Array) -> float:

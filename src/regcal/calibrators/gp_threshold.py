@@ -12,10 +12,12 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from regcal._validation import Array
+from regcal.calibrators.base import Calibrator, IdentityCalibrator
 from regcal.calibrators.gp_map import (
     LINEAR_VARIANCES,
     GPMapCalibrator,
     MapAxes,
+    starting_point,
     target_resolution,
 )
 from regcal.distributions import Distribution, Segmented
@@ -117,7 +119,8 @@ class GPCalibrator(GPMapCalibrator):
     thresholds : int, grid or array-like, default=32
         Targets t at which it is trained; see `regcal.grids`.
     prior : {"identity", "zero"}, default="identity"
-        What the process returns to where there are few data: the base model, or the paper's 1/2.
+        What the process returns to where there are few data: the base model (recalibrated by
+        `PITCalibrator` where that is clearly better), or the paper's 1/2.
     link : Link, default=Probit()
         `regcal.gp.Probit` or `regcal.gp.Logit`.
     kernel : Kernel, default=RBF()
@@ -169,6 +172,8 @@ class GPCalibrator(GPMapCalibrator):
         if self.prior not in ("identity", "zero"):
             msg = f'prior must be "identity" or "zero", got {self.prior!r}.'
             raise ValueError(msg)
+        self.start_ = self._start(dist, y, weights)
+        dist = self.start_.transform(dist)
         self.axes_ = MapAxes.around(y)
         self.thresholds_ = make_thresholds(self.thresholds, y, weights)
         self.prediction_thresholds_ = None
@@ -177,6 +182,11 @@ class GPCalibrator(GPMapCalibrator):
         counts = count_pairs(dist, y, weights, self.thresholds_, target_resolution(y))
         self.process_ = self._fit_process(counts)
         self.map_ = self._averaged_map()
+
+    def _start(self, dist: Distribution, y: Array, weights: Array) -> Calibrator:
+        if self.prior == "zero":
+            return IdentityCalibrator().fit(dist, y, weights)
+        return starting_point(dist, y, weights)
 
     def _fit_process(self, counts: PairCounts) -> FittedProcess:
         level, cell = np.nonzero(counts.trials)

@@ -54,9 +54,14 @@ class Distribution(ABC):
     def _take(self, rows: np.ndarray) -> Self:
         """Return the distributions of the given row numbers."""
 
+    def _row_work(self, n_points: int) -> int:
+        """Return how many temporary values a row with so many points costs."""
+        return n_points * self._work_per_point
+
     def __getitem__(self, key: Any) -> Self:
-        rows = np.atleast_1d(np.arange(len(self))[key])
-        return self._take(rows)
+        if isinstance(key, slice):
+            return self._take(np.arange(*key.indices(len(self))))
+        return self._take(np.atleast_1d(np.arange(len(self))[key]))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(rows={len(self)})"
@@ -117,8 +122,8 @@ class Distribution(ABC):
     def _ppf(self, levels: Array) -> Array:
         return self._from_probit(ndtri(levels))
 
-    def _constant_spread(self) -> Array | None:
-        """Return dt / dz per row where the probit z is a straight line in t, otherwise None."""
+    def _largest_spread(self) -> Array | None:
+        """Return a bound on dt / dz per row, for the probit z, or None where none is known."""
         return None
 
     def _kinks(self) -> Array | None:
@@ -189,7 +194,7 @@ class Distribution(ABC):
     def _evaluate(self, method: str, points: Array, flat: bool) -> Array:
         """Call a primitive in blocks of rows, so that temporaries stay within the budget."""
         n_rows, n_points = len(self), points.shape[1]
-        block = max(1, BLOCK_ELEMENTS // max(1, n_points * self._work_per_point))
+        block = max(1, BLOCK_ELEMENTS // max(1, self._row_work(n_points)))
         if block >= n_rows:
             values = getattr(self, method)(points)
             values = np.broadcast_to(values, (n_rows, n_points))

@@ -28,6 +28,11 @@ class ProbitMap(Protocol):
         """Return the log slope at each value."""
         ...
 
+    @property
+    def smallest_slope(self) -> float:
+        """The smallest slope anywhere."""
+        ...
+
     def inverse(self, image: Array) -> Array:
         """Return the values that are mapped to `image`."""
         ...
@@ -51,6 +56,11 @@ class ScaleMap:
     def log_derivative(self, z: Array) -> Array:
         """Return the log slope at each value."""
         return np.full(z.shape, -np.log(self.factor))
+
+    @property
+    def smallest_slope(self) -> float:
+        """The slope everywhere."""
+        return 1.0 / self.factor
 
     def inverse(self, image: Array) -> Array:
         """Return the values that are mapped to `image`."""
@@ -105,6 +115,11 @@ class PiecewiseMap:
         interval, bend = self._piece(self.knots, z)
         inside = np.clip(z, self.knots[0], self.knots[-1]) - self.knots[interval]
         return np.log(self.left[interval] + 2 * bend * inside)
+
+    @property
+    def smallest_slope(self) -> float:
+        """The smallest slope, which is at a knot."""
+        return float(min(self.left.min(), self.right.min()))
 
     def inverse(self, image: Array) -> Array:
         """Return the values that are mapped to `image`."""
@@ -173,6 +188,10 @@ class ProbitMapped(ProbitDistribution):
 
     def _from_probit(self, probits: Array) -> Array:
         return self.base._from_probit(self.mapping.inverse(probits))
+
+    def _largest_spread(self) -> Array | None:
+        spread = self.base._largest_spread()
+        return None if spread is None else spread / self.mapping.smallest_slope
 
     def _kinks(self) -> Array | None:
         base = self.base._kinks()

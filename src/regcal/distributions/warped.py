@@ -18,11 +18,14 @@ from regcal._validation import Array
 from regcal.distributions.base import Distribution, ProbitDistribution, log_normal_density
 
 # Knots per row at which eta is made increasing, and their smallest distance in u.
-_N_KNOTS = 96
+_N_KNOTS = 64
 _SMALLEST_STEP = 1e-9
 
 # With fewer points per row than this, knots are computed only where points are.
 _FEW_POINTS = 16
+
+# Points that the map evaluates at a time: few enough for the processor's cache.
+_BLOCK = 2**13
 
 # Share of the base's own slope that is kept at least.
 SMALLEST_SLOPE = 0.02
@@ -54,7 +57,7 @@ class WarpMap:
 
     @cached_property
     def _cells(self) -> Array:
-        """Coefficients of the bicubic in each cell, (n_u - 1) * (n_t - 1) rows of 4 × 4."""
+        """Coefficients of the bicubic in each cell: 4 × 4 powers by (n_u - 1) * (n_t - 1) cells."""
         unit_u, unit_t = np.arange(len(self.u)), np.arange(len(self.t))
         spline = RectBivariateSpline(unit_u, unit_t, self.h, kx=3, ky=3, s=0)
         corners = np.empty((len(unit_u) - 1, len(unit_t) - 1, 4, 4))
@@ -65,32 +68,50 @@ class WarpMap:
                 corners[:, :, 2 * du + 1, 2 * dt] = nodes[1:, :-1]
                 corners[:, :, 2 * du, 2 * dt + 1] = nodes[:-1, 1:]
                 corners[:, :, 2 * du + 1, 2 * dt + 1] = nodes[1:, 1:]
-        # rows: value at 0, value at 1, slope at 0, slope at 1 -> powers of the cell coordinate
+        # value at 0, value at 1, slope at 0, slope at 1 -> powers of the cell coordinate
         hermite = np.array([[1, 0, 0, 0], [0, 0, 1, 0], [-3, 3, -2, -1], [2, -2, 1, 1]], float)
-        powers = np.einsum("ik,abkl,jl->abij", hermite, corners, hermite)
-        return np.ascontiguousarray(powers.reshape(-1, 16))
+        powers = np.einsum("ik,abkl,jl->ijab", hermite, corners, hermite)
+        return np.ascontiguousarray(powers.reshape(16, -1))
 
     @property
     def _steps(self) -> tuple[float, float]:
         return float(self.u[1] - self.u[0]), float(self.t[1] - self.t[0])
 
-    def evaluate(self, u: Array, t: Array) -> tuple[Array, Array, Array]:
-        """Return h, dh/du and dh/dt at points inside the box; others are moved onto its edge."""
+    def value(self, u: Array, t: Array) -> Array:
+        """Return h at points inside the box; others are moved onto its edge."""
+        return self._evaluate(u, t, 1)[0]
+
+    def gradient(self, u: Array, t: Array) -> tuple[Array, Array, Array]:
+        """Return h, dh/du and dh/dt."""
+        h, h_u, h_t = self._evaluate(u, t, 3)
         step_u, step_t = self._steps
-        a = np.clip((u - self.u[0]) / step_u, 0.0, len(self.u) - 1.0).ravel()
-        b = np.clip((t - self.t[0]) / step_t, 0.0, len(self.t) - 1.0).ravel()
+        return h, h_u / step_u, h_t / step_t
+
+    def _evaluate(self, u: Array, t: Array, n_parts: int) -> Array:
+        u, t = np.broadcast_arrays(u, t)
+        flat_u, flat_t = u.ravel(), t.ravel()
+        parts = np.empty((n_parts, u.size))
+        for start in range(0, u.size, _BLOCK):
+            block = slice(start, start + _BLOCK)
+            self._evaluate_block(flat_u[block], flat_t[block], parts[:, block])
+        return parts.reshape(n_parts, *u.shape)
+
+    def _evaluate_block(self, u: Array, t: Array, parts: Array) -> None:
+        """Write h, and its slopes in units of cells if `parts` has room for them."""
+        step_u, step_t = self._steps
+        a = np.clip((u - self.u[0]) / step_u, 0.0, len(self.u) - 1.0)
+        b = np.clip((t - self.t[0]) / step_t, 0.0, len(self.t) - 1.0)
         i = np.minimum(a.astype(np.intp), len(self.u) - 2)
         j = np.minimum(b.astype(np.intp), len(self.t) - 2)
         a -= i
         b -= j
-        c = self._cells[i * (len(self.t) - 1) + j].T.reshape(4, 4, -1)
+        c = self._cells.take(i * (len(self.t) - 1) + j, axis=1).reshape(4, 4, -1)
         in_t = ((c[:, 3] * b + c[:, 2]) * b + c[:, 1]) * b + c[:, 0]
-        slope_t = (3 * c[:, 3] * b + 2 * c[:, 2]) * b + c[:, 1]
-        h = ((in_t[3] * a + in_t[2]) * a + in_t[1]) * a + in_t[0]
-        h_u = ((3 * in_t[3] * a + 2 * in_t[2]) * a + in_t[1]) / step_u
-        h_t = (((slope_t[3] * a + slope_t[2]) * a + slope_t[1]) * a + slope_t[0]) / step_t
-        shape = np.broadcast(u, t).shape
-        return h.reshape(shape), h_u.reshape(shape), h_t.reshape(shape)
+        parts[0] = ((in_t[3] * a + in_t[2]) * a + in_t[1]) * a + in_t[0]
+        if len(parts) > 1:
+            slope_t = (3 * c[:, 3] * b + 2 * c[:, 2]) * b + c[:, 1]
+            parts[1] = (3 * in_t[3] * a + 2 * in_t[2]) * a + in_t[1]
+            parts[2] = ((slope_t[3] * a + slope_t[2]) * a + slope_t[1]) * a + slope_t[0]
 
     @cached_property
     def widest_safe_spread(self) -> float:
@@ -100,7 +121,7 @@ class WarpMap:
             np.linspace(self.t[0], self.t[-1], 4 * len(self.t)),
             indexing="ij",
         )
-        _, h_u, h_t = self.evaluate(uu, tt)
+        _, h_u, h_t = self.gradient(uu, tt)
         room = 1.0 + h_u - 2 * SMALLEST_SLOPE
         if (room <= 0).any():
             return 0.0
@@ -116,16 +137,34 @@ class _Pieces:
     eta: tuple[Array, Array]
     slope: tuple[Array, Array]
 
-    def __call__(self) -> tuple[Array, Array]:
-        """Return eta and its slope (Gregory and Delbourgo, 1982), straight lines beyond."""
+    def value(self) -> Array:
+        """Return eta (Gregory and Delbourgo, 1982), on straight lines beyond the ends."""
         (e0, e1), (d0, d1) = self.eta, self.slope
-        rise, s = e1 - e0, np.clip(self.place, 0.0, 1.0)
-        bend = s * (1 - s)
-        denominator = rise + (d0 + d1 - 2 * rise) * bend
-        eta = e0 + rise * (rise * s * s + d0 * bend) / denominator
-        eta += d0 * np.minimum(self.place, 0.0) + d1 * np.maximum(self.place - 1.0, 0.0)
+        s = np.clip(self.place, 0.0, 1.0)
+        bend = s * (1.0 - s)
+        rise = e1 - e0
+        top = rise * s
+        top *= s
+        top += d0 * bend
+        top *= rise
+        top /= self._denominator(rise, bend)
+        top += e0
+        outside = self.place - s
+        if outside.any():
+            top += np.where(outside < 0, d0, d1) * outside
+        return top
+
+    def derivative(self) -> Array:
+        """Return the slope of eta per knot step."""
+        (e0, e1), (d0, d1) = self.eta, self.slope
+        s = np.clip(self.place, 0.0, 1.0)
+        bend, rise = s * (1.0 - s), e1 - e0
         slope = d1 * s * s + 2 * rise * bend + d0 * (1 - s) ** 2
-        return eta, slope * (rise / denominator) ** 2
+        return slope * (rise / self._denominator(rise, bend)) ** 2
+
+    def _denominator(self, rise: Array, bend: Array) -> Array:
+        d0, d1 = self.slope
+        return rise + (d0 + d1 - 2 * rise) * bend
 
     def inverse(self, eta: Array) -> Array:
         """Return the places at which eta is reached; `place` is not used."""
@@ -141,29 +180,29 @@ class _Pieces:
 
 @dataclass(frozen=True)
 class _Knots:
-    """Increasing curves eta(u), one per row, through equally spaced knots."""
+    """Values of increasing curves at equally spaced knots, and which of them were increasing."""
 
     eta: Array
-    slope: Array  # per knot step
+    kept: np.ndarray
 
-    def pieces(self, k: np.ndarray, place: Array) -> _Pieces:
-        """Return the pieces between knots k and k + 1."""
-
-        def take(table: Array, index: np.ndarray) -> Array:
-            return np.take_along_axis(table, index, axis=1)
-
-        return _Pieces(
-            place,
-            (take(self.eta, k), take(self.eta, k + 1)),
-            (take(self.slope, k), take(self.slope, k + 1)),
+    def slopes(self, k: np.ndarray, own: Array, floor: Array) -> Array:
+        """Return slopes at knots `k`: their own where they were kept, else from neighbours."""
+        last = self.eta.shape[1] - 1
+        here = _take(self.eta, k)
+        left, right = (
+            _take(self.eta, np.maximum(k - 1, 0)),
+            _take(self.eta, np.minimum(k + 1, last)),
         )
+        rise, fall = np.where(k < last, right - here, here - left), here - left
+        fall = np.where(k > 0, fall, rise)
+        harmonic = 2 * fall * rise / (fall + rise)
+        kept = _take(self.kept, k) & (own > floor)
+        return np.maximum(np.where(kept, own, harmonic), floor)
 
-    def inverse(self, eta: Array) -> Array:
-        """Return the positions, in knot steps, at which the curves reach `eta`."""
-        k = np.zeros(eta.shape, dtype=np.intp)
-        for knot in range(1, self.eta.shape[1] - 1):
-            k += eta >= self.eta[:, knot : knot + 1]
-        return k + self.pieces(k, np.zeros_like(eta)).inverse(eta)
+
+def _take(table: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """Return table[row, index[row, :]]; much faster than `np.take_along_axis`."""
+    return table.ravel().take(index + table.shape[1] * np.arange(len(table))[:, np.newaxis])
 
 
 class Warped(ProbitDistribution):
@@ -206,65 +245,88 @@ class Warped(ProbitDistribution):
     @cached_property
     def _safe(self) -> np.ndarray:
         """Rows on whose paths the map increases for sure, so that knots need no repair."""
-        spread = self.base._constant_spread()
+        spread = self.base._largest_spread()
         if spread is None:
             return np.zeros(len(self), dtype=bool)
         return spread <= self.warp.widest_safe_spread
 
-    def _follow(self, k: Array) -> tuple[Array, Array]:
-        """Return eta and its slope per knot step at knots number `k` of the rows' paths."""
+    def _place(self, k: Array) -> tuple[Array, Array]:
+        """Return probit and target of knots number `k` of the rows' paths."""
         start, step = self._range
         u = start + step * k
-        t = self.base._from_probit(u)
-        h, h_u, h_t = self.warp.evaluate(u, t)
+        return u, self.base._from_probit(u)
+
+    def _follow(self, k: np.ndarray) -> tuple[Array, Array]:
+        """Return eta, as the map has it, and its slope per knot step at knots number `k`."""
+        u, t = self._place(k)
+        h, h_u, h_t = self.warp.gradient(u, t)
         slope = 1.0 + h_u + h_t * np.exp(-self.base._logslope(t))
         slope = np.where(k == 0, self.warp.slopes[0], slope)
         slope = np.where(k == _N_KNOTS - 1, self.warp.slopes[1], slope)
-        return u + h, step * slope
+        return u + h, self._range[1] * slope
+
+    @property
+    def _all_knots(self) -> np.ndarray:
+        return np.broadcast_to(np.arange(_N_KNOTS), (len(self), _N_KNOTS))
 
     @cached_property
     def _knots(self) -> _Knots:
-        k = np.broadcast_to(np.arange(float(_N_KNOTS)), (len(self), _N_KNOTS))
-        return _increasing(*self._follow(k), self._range[1])
+        u, t = self._place(self._all_knots)
+        return _increasing(u + self.warp.value(u, t), self._range[1])
 
-    def _curve(self, u: Array) -> tuple[Array, Array]:
-        """Return eta and d eta / d u."""
+    @cached_property
+    def _slopes(self) -> Array:
+        """Slopes at all knots, per knot step."""
+        _, own = self._follow(self._all_knots)
+        return self._knots.slopes(self._all_knots, own, SMALLEST_SLOPE * self._range[1])
+
+    def _pieces(self, k: np.ndarray, place: Array) -> _Pieces:
+        """Return the pieces of the curves between knots k and k + 1."""
+        if k.shape[1] >= _FEW_POINTS:
+            eta, slopes = self._knots.eta, self._slopes
+            ends = (_take(eta, k), _take(eta, k + 1)), (_take(slopes, k), _take(slopes, k + 1))
+            return _Pieces(place, *ends)
+        (e0, d0), (e1, d1) = self._follow(k), self._follow(k + 1)
+        if not self._safe.all():
+            knots, floor = self._knots, SMALLEST_SLOPE * self._range[1]
+            e0, e1 = _take(knots.eta, k), _take(knots.eta, k + 1)
+            d0, d1 = knots.slopes(k, d0, floor), knots.slopes(k + 1, d1, floor)
+        return _Pieces(place, (e0, e1), (d0, d1))
+
+    def _curve(self, u: Array) -> _Pieces:
+        """Return the pieces of the curves in which the probits `u` lie."""
         start, step = self._range
         position = (u - start) / step
         k = np.clip(position, 0, _N_KNOTS - 2).astype(np.intp)
-        if u.shape[1] < _FEW_POINTS and self._safe.any():
-            eta, slope = self._curve_by_rows(u, k, position - k)
-        else:
-            eta, slope = self._knots.pieces(k, position - k)()
-        return eta, slope / step
+        return self._pieces(k, position - k)
 
-    def _curve_by_rows(self, u: Array, k: np.ndarray, place: Array) -> tuple[Array, Array]:
-        """Evaluate safe rows between two knots only, the others through all of them."""
-        if self._safe.all():
-            (e0, d0), (e1, d1) = self._follow(k), self._follow(k + 1)
-            return _Pieces(place, (e0, e1), (d0, d1))()
-        eta, slope = np.empty(u.shape), np.empty(u.shape)
-        for rows in (np.flatnonzero(self._safe), np.flatnonzero(~self._safe)):
-            part = self._take(rows)
-            eta[rows], part_slope = part._curve(u[rows])
-            slope[rows] = part_slope * part._range[1]
-        return eta, slope
+    def _row_work(self, n_points: int) -> int:
+        if n_points < _FEW_POINTS and self._safe.all():
+            return 2 * n_points
+        return self.base._work_per_point * (n_points + _N_KNOTS)
 
     def _probit(self, points: Array) -> Array:
-        return self._curve(self.base._probit(points))[0]
+        return self._curve(self.base._probit(points)).value()
 
     def _logslope(self, points: Array) -> Array:
-        _, slope = self._curve(self.base._probit(points))
+        slope = self._curve(self.base._probit(points)).derivative() / self._range[1]
         return np.log(slope) + self.base._logslope(points)
 
     def _logpdf(self, points: Array) -> Array:
-        eta, slope = self._curve(self.base._probit(points))
-        return log_normal_density(eta) + np.log(slope) + self.base._logslope(points)
+        pieces = self._curve(self.base._probit(points))
+        slope = pieces.derivative() / self._range[1]
+        return log_normal_density(pieces.value()) + np.log(slope) + self.base._logslope(points)
 
     def _from_probit(self, probits: Array) -> Array:
         probits = np.broadcast_to(probits, (len(self), probits.shape[1]))
         start, step = self._range
-        return self.base._from_probit(start + step * self._knots.inverse(probits))
+        eta, slopes = self._knots.eta, self._slopes
+        k = np.zeros(probits.shape, dtype=np.intp)
+        for knot in range(1, _N_KNOTS - 1):
+            k += probits >= eta[:, knot : knot + 1]
+        ends = (_take(eta, k), _take(eta, k + 1)), (_take(slopes, k), _take(slopes, k + 1))
+        place = _Pieces(np.zeros(probits.shape), *ends).inverse(probits)
+        return self.base._from_probit(start + step * (k + place))
 
     def _kinks(self) -> Array:
         start, step = self._range
@@ -275,21 +337,14 @@ class Warped(ProbitDistribution):
         return np.concatenate([own, np.broadcast_to(base, (len(self), base.shape[1]))], axis=1)
 
 
-def _increasing(eta: Array, slope: Array, step: Array) -> _Knots:
+def _increasing(eta: Array, step: Array) -> _Knots:
     """Return curves that keep at least a share of the base's slope.
 
     ``eta - share * u`` is put halfway between its running maximum from the left and its running
-    minimum from the right; knots that were increasing already keep their place and slope.
+    minimum from the right; knots that were increasing already stay where they are.
     """
     ramp = SMALLEST_SLOPE * step * np.arange(eta.shape[1])
-    excess = eta - ramp
-    rising = np.maximum.accumulate(excess, axis=1)
-    falling = np.minimum.accumulate(excess[:, ::-1], axis=1)[:, ::-1]
-    repaired = 0.5 * (rising + falling) + ramp
-    rise = np.diff(repaired, axis=1)
-    left = np.concatenate([rise[:, :1], rise], axis=1)
-    right = np.concatenate([rise, rise[:, -1:]], axis=1)
-    harmonic = 2 * left * right / (left + right)
-    floor = SMALLEST_SLOPE * step
-    slope = np.where((rising == falling) & (slope > floor), slope, harmonic)
-    return _Knots(repaired, np.maximum(slope, floor))
+    excess = np.ascontiguousarray((eta - ramp).T)  # accumulating over the first axis is faster
+    rising = np.maximum.accumulate(excess, axis=0)
+    falling = np.minimum.accumulate(excess[::-1], axis=0)[::-1]
+    return _Knots(0.5 * (rising + falling).T + ramp, np.ascontiguousarray((rising == falling).T))
