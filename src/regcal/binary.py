@@ -253,13 +253,6 @@ class BetaCalibrator(BinaryMap):
         problem = tuple(part[wrong] for part in (features, successes, trials, mean, precision))
         lowest = np.full(len(wrong), np.inf)
         for free in ([False, True, True], [True, False, True], [False, False, True]):
-            problem = (
-                features[wrong],
-                successes[wrong],
-                trials[wrong],
-                mean[wrong],
-                precision[wrong],
-            )
             face = penalised_logistic(*problem, np.array(free))
             value = _penalised_loss(face, *problem)
             better = (face[:, :2] >= 0).all(axis=1) & (value < lowest)

@@ -32,7 +32,8 @@ PANEL_PROBITS = np.concatenate([-_PANEL_PROBITS[:0:-1], _PANEL_PROBITS])
 
 def log_normal_density(z: Array) -> Array:
     """Return the log density of the standard normal distribution."""
-    return -0.5 * z * z - LOG_SQRT_2PI
+    with np.errstate(over="ignore"):
+        return -0.5 * z * z - LOG_SQRT_2PI
 
 
 class Distribution(ABC):
@@ -89,7 +90,9 @@ class Distribution(ABC):
 
     def _logslope(self, points: Array) -> Array:
         """Return log dz/dt for z = probit(t)."""
-        return self._logpdf(points) - log_normal_density(self._probit(points))
+        with np.errstate(invalid="ignore"):
+            slope = self._logpdf(points) - log_normal_density(self._probit(points))
+        return np.where(np.isnan(slope), -np.inf, slope)  # where there is no density at all
 
     def _tail(self, points: Array) -> tuple[Array, np.ndarray]:
         """Return the smaller of cdf and sf, and where it is sf that is smaller."""
@@ -175,7 +178,7 @@ class Distribution(ABC):
         array, flat = self._as_points(levels, "levels")
         if ((array < 0) | (array > 1)).any():
             first = array[(array < 0) | (array > 1)][0]
-            msg = f"levels must be probabilities between 0 and 1, got {first}."
+            msg = f"levels must be probabilities between 0 and 1, got {first}. Write 90 % as 0.9."
             raise ValueError(msg)
         return array, flat
 
@@ -239,8 +242,8 @@ class Distribution(ABC):
 
     def interval(self, coverage: float) -> tuple[Array, Array]:
         """Return the lower and upper ends of the central interval with this probability."""
-        if not 0 <= coverage <= 1:
-            msg = f"coverage must be between 0 and 1, got {coverage}. Write 90 % as 0.9."
+        if np.ndim(coverage) != 0 or not 0 <= as_float_array(coverage, "coverage") <= 1:
+            msg = f"coverage must be one number between 0 and 1, got {coverage}. Write 90 % as 0.9."
             raise ValueError(msg)
         ends = self.ppf(np.array([[0.5 - coverage / 2, 0.5 + coverage / 2]]))
         return ends[:, 0], ends[:, 1]
@@ -251,7 +254,11 @@ class Distribution(ABC):
         highs, flat_high = self._as_points(high, "high")
         lows, highs = np.broadcast_arrays(lows, highs)
         if (lows > highs).any():
-            msg = "low must not exceed high. Swap the two arguments."
+            first = tuple(np.argwhere(lows > highs)[0])
+            msg = (
+                f"low must not exceed high, got low = {lows[first]} and high = {highs[first]}. "
+                "Swap the two arguments."
+            )
             raise ValueError(msg)
         both = np.stack([lows, highs], axis=-1).reshape(len(lows), -1)
         masses = self._evaluate("_pair_masses", both, False)[:, ::2]
@@ -301,7 +308,7 @@ class Distribution(ABC):
         kinks = self._kinks()
         n_panels = len(PANEL_PROBITS) + (0 if kinks is None else kinks.shape[1])
         block = max(1, BLOCK_ELEMENTS // (16 * n_panels * self._work_per_point))
-        return [slice(start, start + block) for start in range(0, len(self), block)]
+        return [slice(start, start + block) for start in range(0, max(len(self), 1), block)]
 
 
 class ProbitDistribution(Distribution):
@@ -342,6 +349,13 @@ def masses_between(
     straddling = 1.0 - low_tail - high_tail
     masses = np.where(low_upper, both_upper, np.where(high_upper, straddling, both_lower))
     return np.maximum(masses, 0.0)
+
+
+def outermost(filled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers of each row's first and last filled segment, as columns."""
+    first = filled.argmax(axis=1)
+    last = filled.shape[1] - 1 - filled[:, ::-1].argmax(axis=1)
+    return first[:, np.newaxis], last[:, np.newaxis]
 
 
 def _uniform(random_state: Any, shape: tuple[int, int]) -> Array:

@@ -6,8 +6,10 @@ Depends on NumPy, SciPy and `_validation` only.
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import ndtr
 
 from regcal._validation import Array
+from regcal.distributions._tails import log_mass_beyond
 from regcal.distributions.base import Distribution
 
 
@@ -97,28 +99,30 @@ class ScipyDistribution(Distribution):
         return self._log_tail(self._frozen.logsf, points, 1.0)
 
     def _log_tail(self, log_probability: Any, points: Array, direction: float) -> Array:
-        """Return a log tail probability, by its asymptote where SciPy's value underflows.
-
-        Far out, the tail beyond t is close to pdf(t) / |d log pdf / dt|.
-        """
+        """Return a log tail probability, from the density where SciPy's value underflows."""
         points = np.broadcast_to(points, (len(self), points.shape[1]))
         with np.errstate(all="ignore"):
             values = np.array(log_probability(points))
         lost = ~(values > -650.0) & np.isfinite(points) & np.isfinite(self._logpdf(points))
         if lost.any():
-            rows, _ = np.nonzero(lost)
-            part, at = self._take(rows), points[lost][:, np.newaxis]
-            step = 1e-5 * np.maximum(np.abs(at - part._frozen.ppf(0.5)), 1e-300)
-            decay = -direction * (part._logpdf(at + step) - part._logpdf(at - step)) / (2 * step)
-            with np.errstate(all="ignore"):
-                values[lost] = (part._logpdf(at) - np.log(decay))[:, 0]
+            part, at = self._take(np.nonzero(lost)[0]), points[lost][:, np.newaxis]
+            start, end = part._frozen.support()
+            room = at - start if direction < 0 else end - at
+            step = 1e-5 * np.minimum(np.abs(at - part._frozen.ppf(0.5)), room)
+            values[lost] = log_mass_beyond(part._logpdf, at, direction, room, step)[:, 0]
         return values
 
+    def _from_probit(self, probits: Array) -> Array:
+        start, end = self._frozen.support()
+        return np.clip(super()._from_probit(probits), start, end)
+
     def _bracket(self, probits: Array) -> tuple[Array, Array]:
-        middle = self._frozen.ppf(0.5)
-        spread = self._frozen.ppf(0.75) - self._frozen.ppf(0.25)
-        shape = probits.shape
-        return np.broadcast_to(middle - spread, shape), np.broadcast_to(middle + spread, shape)
+        # SciPy's own quantiles are close; beyond |z| = 37 their level is not a number any more
+        z = np.clip(np.where(np.isfinite(probits), probits, 0.0), -37.0, 37.0)
+        with np.errstate(all="ignore"):
+            guess = np.where(z < 0, self._frozen.ppf(ndtr(z)), self._frozen.isf(ndtr(-z)))
+        guess = np.where(np.isfinite(guess), guess, self._frozen.ppf(0.5))
+        return guess, guess
 
     def _ppf(self, levels: Array) -> Array:
         return self._frozen.ppf(levels)

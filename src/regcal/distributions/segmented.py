@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtri_exp
 
 from regcal._validation import Array
-from regcal.distributions.base import LOG_HALF, Distribution, masses_between
+from regcal.distributions.base import LOG_HALF, Distribution, masses_between, outermost
 
 # Below this mass a difference of tails is formed in log space.
 _SMALL = 1e-290
@@ -240,6 +240,7 @@ class Segmented(Distribution):
         for k in range(1, table.new.shape[1]):
             start, rest = table.below[:, k : k + 1], table.above[:, k - 1 : k]
             segments += np.where(start <= LOG_HALF, lower > start, upper < rest)
+        segments = np.clip(segments, *outermost(table.new > -np.inf))
         below = _log_minus(lower, self._at(table.below, segments))
         above = _log_minus(upper, self._at(table.above, segments))
         new = self._at(table.new, segments)
