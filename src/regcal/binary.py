@@ -142,6 +142,9 @@ class BinaryMap(BaseEstimator, ABC):
         ----------
         log_p, successes, trials : ndarray of shape (n_columns, n_points)
         """
+        if not (np.ndim(self.ridge) == 0 and 0 <= self.ridge < np.inf):
+            msg = f"ridge must be a number of at least 0, got {self.ridge!r}."
+            raise ValueError(msg)
         features = self._features(log_p)
         total = trials.sum(axis=1)
         base_rate = (successes.sum(axis=1) + 0.5) / (total + 1.0)

@@ -131,17 +131,19 @@ class Distribution(ABC):
         return integrate(squared_tail, edges)
 
     def _mean_and_var(self) -> tuple[Array, Array]:
+        # E (Y - c) and E (Y - c)^2 as integrals of the tails, which stay finite where a density
+        # does not; the median c is one of the panel edges
         edges = self._panel_edges()
         centre = self._from_probit(np.zeros((len(self), 1)))
 
-        def first(points: Array) -> Array:
-            return (points - centre) * self._pdf(points)
+        def tail(points: Array) -> Array:
+            return np.where(points < centre, -self._cdf(points), self._sf(points))
 
-        def second(points: Array) -> Array:
-            return (points - centre) * first(points)
+        def weighted_tail(points: Array) -> Array:
+            return 2.0 * (points - centre) * tail(points)
 
-        shift = integrate(first, edges)
-        return centre[:, 0] + shift, integrate(second, edges) - shift**2
+        shift = integrate(tail, edges)
+        return centre[:, 0] + shift, integrate(weighted_tail, edges) - shift**2
 
     def _panel_edges(self, extra: Array | None = None) -> Array:
         probits = np.broadcast_to(PANEL_PROBITS, (len(self), len(PANEL_PROBITS)))
@@ -185,6 +187,8 @@ class Distribution(ABC):
     def _evaluate(self, method: str, points: Array, flat: bool) -> Array:
         """Call a primitive in blocks of rows, so that temporaries stay within the budget."""
         n_rows, n_points = len(self), points.shape[1]
+        if n_rows == 0:
+            return np.empty(0) if flat else np.empty((0, n_points))
         block = max(1, BLOCK_ELEMENTS // max(1, n_points * self._work_per_point))
         if block >= n_rows:
             values = getattr(self, method)(points)
@@ -292,23 +296,26 @@ class Distribution(ABC):
         """Return the continuous ranked probability score of one outcome per row."""
         points, _ = self._as_points(y, "y")
         y = np.broadcast_to(points, (len(self), 1))[:, 0]
-        return np.concatenate([self[rows]._crps(y[rows]) for rows in self._integral_blocks()])
+        parts = [self[rows]._crps(y[rows]) for rows in self._integral_blocks()]
+        return np.concatenate(parts or [np.empty(0)])
 
     def sample(self, size: int = 1, random_state: Any = None) -> Array:
         """Draw `size` values per row, as an array of shape (n_rows, size)."""
-        levels = _uniform(random_state, (len(self), size))
+        levels = as_generator(random_state).uniform(size=(len(self), check_size(size)))
         return self._evaluate("_ppf", levels, False)
 
     def _moments(self) -> tuple[Array, Array]:
         parts = [self[rows]._mean_and_var() for rows in self._integral_blocks()]
-        mean, var = zip(*parts, strict=True)
+        mean, var = zip(*parts, strict=True) if parts else ([np.empty(0)], [np.empty(0)])
         return np.concatenate(mean), np.concatenate(var)
 
     def _integral_blocks(self) -> list[slice]:
+        if len(self) == 0:
+            return []
         kinks = self._kinks()
         n_panels = len(PANEL_PROBITS) + (0 if kinks is None else kinks.shape[1])
         block = max(1, BLOCK_ELEMENTS // (16 * n_panels * self._work_per_point))
-        return [slice(start, start + block) for start in range(0, max(len(self), 1), block)]
+        return [slice(start, start + block) for start in range(0, len(self), block)]
 
 
 class ProbitDistribution(Distribution):
@@ -358,7 +365,16 @@ def outermost(filled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return first[:, np.newaxis], last[:, np.newaxis]
 
 
-def _uniform(random_state: Any, shape: tuple[int, int]) -> Array:
-    if not isinstance(random_state, np.random.Generator | np.random.RandomState):
-        random_state = np.random.default_rng(random_state)
-    return random_state.uniform(size=shape)
+def as_generator(random_state: Any) -> Any:
+    """Return NumPy's generator for a seed; generators are returned as they are."""
+    if isinstance(random_state, np.random.Generator | np.random.RandomState):
+        return random_state
+    return np.random.default_rng(random_state)
+
+
+def check_size(size: int) -> int:
+    """Return a number of draws, or say that it is none."""
+    if not isinstance(size, int | np.integer) or size < 0:
+        msg = f"size must be a whole number of draws per row, got {size!r}."
+        raise ValueError(msg)
+    return int(size)

@@ -107,8 +107,8 @@ def _from_scipy(prediction: Any) -> Distribution | None:
 def _from_torch(prediction: Any) -> Distribution | None:
     if not (hasattr(prediction, "batch_shape") and hasattr(prediction, "log_prob")):
         return None
-    name = type(prediction).__name__
-    if name == "MixtureSameFamily":
+    prediction = _unwrapped(prediction)
+    if type(prediction).__name__ == "MixtureSameFamily":
         weights = _numpy(prediction.mixture_distribution.probs)
         parts = [
             _torch_family(prediction.component_distribution, k) for k in range(weights.shape[-1])
@@ -118,8 +118,7 @@ def _from_torch(prediction: Any) -> Distribution | None:
 
 
 def _torch_family(prediction: Any, component: int | None) -> Distribution:
-    while type(prediction).__name__ == "Independent":
-        prediction = prediction.base_dist
+    prediction = _unwrapped(prediction)
     name = type(prediction).__name__
     parameters = {}
     for key in prediction.arg_constraints:
@@ -136,6 +135,12 @@ def _torch_family(prediction: Any, component: int | None) -> Distribution:
         f"{', '.join(_TORCH_FAMILIES)}. Draw from it and pass the matrix of draws instead."
     )
     raise TypeError(msg)
+
+
+def _unwrapped(prediction: Any) -> Any:
+    while type(prediction).__name__ == "Independent":
+        prediction = prediction.base_dist
+    return prediction
 
 
 def _numpy(tensor: Any) -> np.ndarray:
@@ -173,10 +178,16 @@ def _from_frame(prediction: Any) -> Distribution | None:
     try:
         levels = np.array([float(c[-1] if isinstance(c, tuple) else c) for c in columns])
     except (TypeError, ValueError):
-        return None
+        levels = np.array([np.nan])
     if ((levels > 0) & (levels < 1)).all():
         return Quantiles(levels, np.asarray(prediction))
-    return None
+    if np.array_equal(levels, np.arange(len(levels))):  # no names: draws
+        return None
+    msg = (
+        f"The columns {list(columns)} are not levels between 0 and 1. Rename them to levels, or "
+        "pass frame.to_numpy() if they are draws, or (mean, std) as a tuple."
+    )
+    raise TypeError(msg)
 
 
 def _from_matrix(prediction: Any) -> Distribution:
@@ -186,6 +197,7 @@ def _from_matrix(prediction: Any) -> Distribution:
         array = np.empty(0)
     if array.ndim == 2:
         return Samples(array)
-    kind = f"an array of shape {array.shape}" if array.size else type(prediction).__name__
+    filled = array.ndim > 0 and array.size > 0
+    kind = f"an array of shape {array.shape}" if filled else type(prediction).__name__
     msg = f"Cannot make a distribution of {kind}. Accepted: {_ACCEPTED}."
     raise TypeError(msg)

@@ -154,7 +154,7 @@ class CustomDistribution(Distribution):
         if flat.any():
             row = int(np.flatnonzero(flat)[0])
             msg = (
-                f"cdf of row {row} jumps from below 0.25 to above 0.75 at {quartiles[row, 1]}. "
+                f"cdf of row {row} jumps from below 0.25 to above 0.75 at {quartiles[row, 1]:.6g}. "
                 "Only continuous distributions have a density: pass draws or bins instead."
             )
             raise ValueError(msg)

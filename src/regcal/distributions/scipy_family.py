@@ -90,7 +90,7 @@ class ScipyDistribution(Distribution):
 
     def _logpdf(self, points: Array) -> Array:
         with np.errstate(all="ignore"):
-            return self._frozen.logpdf(points)
+            return np.where(np.isinf(points), -np.inf, self._frozen.logpdf(points))
 
     def _logcdf(self, points: Array) -> Array:
         return self._log_tail(self._frozen.logcdf, points, -1.0)

@@ -143,7 +143,8 @@ class Segmented(Distribution):
         # Section 4, prediction step 2: q_i = c_i(p_i) / sum_j c_j(p_j)
         peak = log_new.max(axis=1, keepdims=True)
         peak = np.where(np.isfinite(peak), peak, 0.0)
-        total = peak + np.log(np.exp(log_new - peak).sum(axis=1, keepdims=True))
+        with np.errstate(divide="ignore"):
+            total = peak + np.log(np.exp(log_new - peak).sum(axis=1, keepdims=True))
         return np.where(np.isfinite(total), log_new - total, log_base)
 
     @cached_property
@@ -260,7 +261,14 @@ class Segmented(Distribution):
         shaped = self.base._from_probit(np.where(np.isnan(z), 0.0, z))
         shaped = np.where(segments > 0, np.maximum(shaped, low), shaped)
         shaped = np.where(segments < len(self.thresholds), np.minimum(shaped, high), shaped)
-        return np.where(self._even(segments), low + np.exp(below) * (high - low), shaped)
+        from_low, from_high = np.exp(below) * (high - low), np.exp(above) * (high - low)
+        even = np.where(below < above, low + from_low, high - from_high)
+        return np.where(self._even(segments), even, shaped)
+
+    def _panel_edges(self, extra: Array | None = None) -> Array:
+        # the base knows best where its density is narrow
+        edges = [super()._panel_edges(extra), self.base._panel_edges()]
+        return np.sort(np.concatenate(edges, axis=1), axis=1)
 
     def _kinks(self) -> Array:
         own = np.broadcast_to(self.thresholds, (len(self), len(self.thresholds)))
