@@ -222,7 +222,7 @@ MANY_BASES += ["separated mixture", "custom without sf"]
 THOROUGH = ["e-beta"]
 
 
-def outcomes(base: Distribution, unit: Unit) -> np.ndarray:
+def outcomes(base: Distribution) -> np.ndarray:
     """Return outcomes that `base` predicts badly but does not exclude."""
     levels = np.random.default_rng(99).beta(2.0, 3.0, size=len(base))
     return base.ppf(levels)
@@ -246,11 +246,11 @@ class CalibratedCase(Case):
         return fitted.transform(self.make_base(seed, unit, n_rows))
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def fitted_calibrator(name: str, base: str, seed: int, unit: Unit) -> regcal.Calibrator:
     """Return a calibrator fitted on a base's badly predicted outcomes."""
     dist = BY_NAME[base].make(seed, unit, N_CALIBRATION_ROWS)
-    return CALIBRATORS[name]().fit(dist, outcomes(dist, unit))
+    return CALIBRATORS[name]().fit(dist, outcomes(dist))
 
 
 def _calibrated(name: str, base: str) -> CalibratedCase:

@@ -253,7 +253,13 @@ class BetaCalibrator(BinaryMap):
             return best
         # The objective is convex: the best point with a, b >= 0 is the best of those faces
         # (a = 0, b = 0, both) whose own optimum is feasible.
-        problem = tuple(part[wrong] for part in (features, successes, trials, mean, precision))
+        problem = (
+            features[wrong],
+            successes[wrong],
+            trials[wrong],
+            mean[wrong],
+            precision[wrong],
+        )
         lowest = np.full(len(wrong), np.inf)
         for free in ([False, True, True], [True, False, True], [False, False, True]):
             face = penalised_logistic(*problem, np.array(free))

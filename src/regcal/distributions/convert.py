@@ -156,17 +156,23 @@ def _from_skpro(prediction: Any) -> Distribution | None:
         return Normal(*(np.broadcast_to(a.ravel(), n_rows) for a in (mu, sigma)))
 
     def cdf(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        return _skpro_columns(prediction.iloc[rows, :], "cdf", points)
+        values = _skpro_columns(prediction.iloc[rows, :], "cdf", points)
+        return np.where(np.isinf(points), points > 0, values)
 
     def pdf(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        return _skpro_columns(prediction.iloc[rows, :], "pdf", points)
+        values = _skpro_columns(prediction.iloc[rows, :], "pdf", points)
+        return np.where(np.isinf(points), 0.0, values)
 
     return CustomDistribution(cdf, len(prediction.index), pdf=pdf)
 
 
 def _skpro_columns(prediction: Any, method: str, points: np.ndarray) -> np.ndarray:
-    """Evaluate a one-column skpro distribution, a column of points at a time."""
+    """Evaluate a one-column skpro distribution, a column of points at a time.
+
+    Some of its families are NaN at infinity: those points are moved to 0, for callers to replace.
+    """
     evaluate = getattr(prediction, method)
+    points = np.where(np.isinf(points), 0.0, points)
     columns = [np.asarray(evaluate(points[:, k : k + 1])) for k in range(points.shape[1])]
     return np.concatenate([column.reshape(-1, 1) for column in columns], axis=1)
 

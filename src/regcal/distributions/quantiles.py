@@ -55,7 +55,8 @@ class Quantiles(ProbitDistribution):
         if len(self.levels) < 2 or self.levels[0] <= 0 or self.levels[-1] >= 1:
             msg = (
                 "levels must be at least two probabilities strictly between 0 and 1, got "
-                f"{self.levels.tolist()}. Write 10 % as 0.1; one quantile alone does not tell the spread."
+                f"{self.levels.tolist()}. Write 10 % as 0.1; one quantile alone does not tell the "
+                "spread."
             )
             raise ValueError(msg)
         self.values = self._arranged(self._checked_values(values))

@@ -242,12 +242,16 @@ class Segmented(Distribution):
             start, rest = table.below[:, k : k + 1], table.above[:, k - 1 : k]
             segments += np.where(start <= LOG_HALF, lower > start, upper < rest)
         segments = np.clip(segments, *outermost(table.new > -np.inf))
-        below = _log_minus(lower, self._at(table.below, segments))
-        above = _log_minus(upper, self._at(table.above, segments))
         new = self._at(table.new, segments)
-        with np.errstate(invalid="ignore"):
-            below, above = np.minimum(below - new, 0.0), np.minimum(above - new, 0.0)
-        return self._inside(segments, below, above)
+        below = np.minimum(_log_minus(lower, self._at(table.below, segments)) - new, 0.0)
+        above = np.minimum(_log_minus(upper, self._at(table.above, segments)) - new, 0.0)
+        # of the two, the one on the side of the smaller tail has kept its digits
+        whole = np.zeros(below.shape)
+        return self._inside(
+            segments,
+            np.where(probits < 0, below, _log_minus(whole, above)),
+            np.where(probits < 0, _log_minus(whole, below), above),
+        )
 
     def _inside(self, segments: np.ndarray, below: Array, above: Array) -> Array:
         """Return the points with the given log shares of their segment below and above them."""
