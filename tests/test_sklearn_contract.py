@@ -36,7 +36,9 @@ CHECKS = [
     "check_parameters_default_constructible",
     "check_get_params_invariance",
     "check_set_params",
-    "check_do_not_raise_errors_in_init_or_set_param",
+    "check_do_not_raise_errors_in_init_or_set_params",
+    "check_estimator_tags_renamed",
+    "check_valid_tag_types",
     "check_mixin_order",
 ]
 
