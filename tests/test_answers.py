@@ -428,3 +428,15 @@ def test_binary_maps_are_fitted_at_once():
     for k in range(3):
         alone = regcal.BetaCalibrator().fit(np.exp(log_p[k]), hits[k])
         assert_allclose(together.coefficients_[k], alone.coefficients_[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("uniform", [False, True])
+def test_both_tails_are_equally_exact(uniform):
+    """A symmetric calibration has symmetric quantiles, where masses are tiny too."""
+    thresholds = np.linspace(-6.0, 6.0, 9)
+    base = regcal.Normal([0.0], [1.0])
+    dist = Segmented(base, thresholds, lambda masses: 2.0 * masses, uniform=uniform)
+    probits = np.array([[0.2, 1.1, 2.5, 4.0, 5.3, 6.4, 6.62, 6.66, 6.7, 7.7, 11.0]])
+
+    assert_allclose(dist.from_probit(probits), -dist.from_probit(-probits), rtol=1e-9)
+    assert_allclose(dist.probit(dist.from_probit(probits)), probits, rtol=1e-9)
