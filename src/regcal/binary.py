@@ -142,6 +142,9 @@ class BinaryMap(BaseEstimator, ABC):
         ----------
         log_p, successes, trials : ndarray of shape (n_columns, n_points)
         """
+        if not (np.ndim(self.ridge) == 0 and 0 <= self.ridge < np.inf):
+            msg = f"ridge must be a number of at least 0, got {self.ridge!r}."
+            raise ValueError(msg)
         features = self._features(log_p)
         total = trials.sum(axis=1)
         base_rate = (successes.sum(axis=1) + 0.5) / (total + 1.0)
@@ -250,16 +253,15 @@ class BetaCalibrator(BinaryMap):
             return best
         # The objective is convex: the best point with a, b >= 0 is the best of those faces
         # (a = 0, b = 0, both) whose own optimum is feasible.
-        problem = tuple(part[wrong] for part in (features, successes, trials, mean, precision))
+        problem = (
+            features[wrong],
+            successes[wrong],
+            trials[wrong],
+            mean[wrong],
+            precision[wrong],
+        )
         lowest = np.full(len(wrong), np.inf)
         for free in ([False, True, True], [True, False, True], [False, False, True]):
-            problem = (
-                features[wrong],
-                successes[wrong],
-                trials[wrong],
-                mean[wrong],
-                precision[wrong],
-            )
             face = penalised_logistic(*problem, np.array(free))
             value = _penalised_loss(face, *problem)
             better = (face[:, :2] >= 0).all(axis=1) & (value < lowest)

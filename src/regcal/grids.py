@@ -107,7 +107,7 @@ def make_thresholds(spec: Any, y: Any, sample_weight: Any = None) -> Array:
                 f"increasing array, got {spec!r}."
             )
             raise TypeError(msg)
-        return EqualGrid(int(spec)).thresholds(y, sample_weight)
+        spec = EqualGrid(int(spec)).thresholds(y, sample_weight)
     return check_increasing(spec, "thresholds")
 
 

@@ -12,8 +12,11 @@ from regcal._validation import Array
 _MAX_WIDENINGS = 1100
 _MAX_STEPS = 200
 _SLOW_STEPS = 40
+_TOLERANCE = 1e-13
+_EPS = float(np.finfo(float).eps)
 
 RowFunction = Callable[[np.ndarray, Array], tuple[Array, Array]]
+Function = RowFunction
 
 
 def solve_increasing(function: RowFunction, targets: Array, low: Array, high: Array) -> Array:
@@ -22,7 +25,7 @@ def solve_increasing(function: RowFunction, targets: Array, low: Array, high: Ar
     Parameters
     ----------
     function : callable
-        Takes row numbers (m,) and points (m, n_points); returns values and slopes there.
+        Takes row numbers (m,) and points (m, 1); returns values and slopes there.
     targets : ndarray of shape (n_rows, n_points)
         Values to reach; infinite ones give infinite points.
     low, high : ndarray of shape (n_rows, n_points)
@@ -32,55 +35,57 @@ def solve_increasing(function: RowFunction, targets: Array, low: Array, high: Ar
     -------
     ndarray of shape (n_rows, n_points)
     """
-    low, high = np.array(low, dtype=float), np.array(high, dtype=float)
-    infinite = ~np.isfinite(targets)
-    low = np.where(infinite, 0.0, low)
-    high = np.where(infinite, 0.0, high)
-    _widen(function, targets, low, high, infinite)
-    solution = _newton_bisection(function, targets, low, high, infinite)
-    return np.where(infinite, targets, solution)
+    rows, columns = np.nonzero(np.isfinite(targets))
+    wanted = targets[rows, columns]
+
+    def evaluate(which: np.ndarray, points: Array) -> tuple[Array, Array]:
+        values, slopes = function(rows[which], points[:, np.newaxis])
+        return values[:, 0], slopes[:, 0]
+
+    solution = np.array(targets)
+    if len(rows):
+        ends = _widened(evaluate, wanted, low[rows, columns], high[rows, columns])
+        solution[rows, columns] = _newton_bisection(evaluate, wanted, *ends)
+    return solution
 
 
-def _widen(
-    function: RowFunction, targets: Array, low: Array, high: Array, done: np.ndarray
-) -> None:
-    """Move the ends of brackets outwards, in place, until each encloses its solution."""
-    width = np.maximum(high - low, np.finfo(float).tiny)
+def _widened(evaluate: Function, targets: Array, low: Array, high: Array) -> tuple[Array, Array]:
+    """Return brackets whose ends were moved outwards until each encloses its solution."""
+    low, high = np.array(low), np.array(high)
+    spacing = _EPS * np.maximum(np.abs(low), np.abs(high))
+    first_step = np.maximum(high - low, np.maximum(spacing, np.finfo(float).tiny))
     for end, direction in ((low, -1.0), (high, 1.0)):
-        step = width.copy()
-        rows = np.flatnonzero(~done.all(axis=1))
+        step = first_step.copy()
+        left = np.arange(len(targets))
         for _ in range(_MAX_WIDENINGS):
-            values, _ = function(rows, end[rows])
-            short = (direction * targets[rows] > direction * values) & ~done[rows]
-            rows, short = rows[short.any(axis=1)], short[short.any(axis=1)]
-            if len(rows) == 0:
+            values, _ = evaluate(left, end[left])
+            left = left[direction * targets[left] > direction * values]
+            if len(left) == 0:
                 break
-            moved = end[rows] + direction * step[rows]
-            end[rows] = np.where(short, np.clip(moved, -1e300, 1e300), end[rows])
-            step[rows] *= 2.0
+            end[left] = np.clip(end[left] + direction * step[left], -1e300, 1e300)
+            step[left] *= 2.0
+    return low, high
 
 
-def _newton_bisection(
-    function: RowFunction, targets: Array, low: Array, high: Array, done: np.ndarray
-) -> Array:
+def _newton_bisection(evaluate: Function, targets: Array, low: Array, high: Array) -> Array:
     """Newton steps that fall back to bisection when they leave the bracket or are slow."""
     point = 0.5 * (low + high)
-    rows = np.flatnonzero(~done.all(axis=1))
+    left = np.arange(len(targets))
     for step in range(_MAX_STEPS):
-        values, slopes = function(rows, point[rows])
-        with np.errstate(invalid="ignore"):
-            error = values - targets[rows]
-        low[rows] = np.where(error < 0, point[rows], low[rows])
-        high[rows] = np.where(error > 0, point[rows], high[rows])
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            newton = point[rows] - error / slopes
-        inside = (newton > low[rows]) & (newton < high[rows]) & (step < _SLOW_STEPS)
-        spacing = 4 * np.finfo(float).eps * np.maximum(np.abs(low[rows]), np.abs(high[rows]))
-        close = np.abs(error) <= 1e-14 * (1 + np.abs(targets[rows]))
-        settled = close | (high[rows] - low[rows] <= spacing) | done[rows]
-        middle = np.where(settled, point[rows], 0.5 * (low[rows] + high[rows]))
-        point[rows] = np.where(inside, newton, middle)
-        rows = rows[~settled.all(axis=1)]
-        if len(rows) == 0:
+        at = point[left]
+        values, slopes = evaluate(left, at)
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            error = values - targets[left]
+            newton = at - error / slopes
+        low[left] = np.where(error < 0, at, low[left])
+        high[left] = np.where(error > 0, at, high[left])
+        lowest, highest = low[left], high[left]
+        spacing = 4 * _EPS * np.maximum(np.abs(lowest), np.abs(highest))
+        close = np.abs(error) <= _TOLERANCE * (1 + np.abs(targets[left]))
+        settled = close | (highest - lowest <= spacing)
+        inside = (newton > lowest) & (newton < highest) & (step < _SLOW_STEPS)
+        point[left] = np.where(inside, newton, np.where(settled, at, 0.5 * (lowest + highest)))
+        left = left[~settled]
+        if len(left) == 0:
             break
     return point

@@ -32,7 +32,8 @@ PANEL_PROBITS = np.concatenate([-_PANEL_PROBITS[:0:-1], _PANEL_PROBITS])
 
 def log_normal_density(z: Array) -> Array:
     """Return the log density of the standard normal distribution."""
-    return -0.5 * z * z - LOG_SQRT_2PI
+    with np.errstate(over="ignore"):
+        return -0.5 * z * z - LOG_SQRT_2PI
 
 
 class Distribution(ABC):
@@ -94,7 +95,9 @@ class Distribution(ABC):
 
     def _logslope(self, points: Array) -> Array:
         """Return log dz/dt for z = probit(t)."""
-        return self._logpdf(points) - log_normal_density(self._probit(points))
+        with np.errstate(invalid="ignore"):
+            slope = self._logpdf(points) - log_normal_density(self._probit(points))
+        return np.where(np.isnan(slope), -np.inf, slope)  # where there is no density at all
 
     def _signed_tail(self, points: Array) -> Array:
         """Return cdf below the median and cdf - 1 = -sf above it: exact in both tails.
@@ -140,17 +143,19 @@ class Distribution(ABC):
         return integrate(squared_tail, edges)
 
     def _mean_and_var(self) -> tuple[Array, Array]:
+        # E (Y - c) and E (Y - c)^2 as integrals of the tails, which stay finite where a density
+        # does not; the median c is one of the panel edges
         edges = self._panel_edges()
         centre = self._from_probit(np.zeros((len(self), 1)))
 
-        def first(points: Array) -> Array:
-            return (points - centre) * self._pdf(points)
+        def tail(points: Array) -> Array:
+            return np.where(points < centre, -self._cdf(points), self._sf(points))
 
-        def second(points: Array) -> Array:
-            return (points - centre) * first(points)
+        def weighted_tail(points: Array) -> Array:
+            return 2.0 * (points - centre) * tail(points)
 
-        shift = integrate(first, edges)
-        return centre[:, 0] + shift, integrate(second, edges) - shift**2
+        shift = integrate(tail, edges)
+        return centre[:, 0] + shift, integrate(weighted_tail, edges) - shift**2
 
     def _panel_edges(self, extra: Array | None = None) -> Array:
         probits = np.broadcast_to(PANEL_PROBITS, (len(self), len(PANEL_PROBITS)))
@@ -187,13 +192,15 @@ class Distribution(ABC):
         array, flat = self._as_points(levels, "levels")
         if ((array < 0) | (array > 1)).any():
             first = array[(array < 0) | (array > 1)][0]
-            msg = f"levels must be probabilities between 0 and 1, got {first}."
+            msg = f"levels must be probabilities between 0 and 1, got {first}. Write 90 % as 0.9."
             raise ValueError(msg)
         return array, flat
 
     def _evaluate(self, method: str, points: Array, flat: bool) -> Array:
         """Call a primitive in blocks of rows, so that temporaries stay within the budget."""
         n_rows, n_points = len(self), points.shape[1]
+        if n_rows == 0:
+            return np.empty(0) if flat else np.empty((0, n_points))
         block = max(1, BLOCK_ELEMENTS // max(1, self._row_work(n_points)))
         if block >= n_rows:
             values = getattr(self, method)(points)
@@ -251,8 +258,8 @@ class Distribution(ABC):
 
     def interval(self, coverage: float) -> tuple[Array, Array]:
         """Return the lower and upper ends of the central interval with this probability."""
-        if not 0 <= coverage <= 1:
-            msg = f"coverage must be between 0 and 1, got {coverage}. Write 90 % as 0.9."
+        if np.ndim(coverage) != 0 or not 0 <= as_float_array(coverage, "coverage") <= 1:
+            msg = f"coverage must be one number between 0 and 1, got {coverage}. Write 90 % as 0.9."
             raise ValueError(msg)
         ends = self.ppf(np.array([[0.5 - coverage / 2, 0.5 + coverage / 2]]))
         return ends[:, 0], ends[:, 1]
@@ -263,7 +270,11 @@ class Distribution(ABC):
         highs, flat_high = self._as_points(high, "high")
         lows, highs = np.broadcast_arrays(lows, highs)
         if (lows > highs).any():
-            msg = "low must not exceed high. Swap the two arguments."
+            first = tuple(np.argwhere(lows > highs)[0])
+            msg = (
+                f"low must not exceed high, got low = {lows[first]} and high = {highs[first]}. "
+                "Swap the two arguments."
+            )
             raise ValueError(msg)
         both = np.stack([lows, highs], axis=-1).reshape(len(lows), -1)
         masses = self._evaluate("_pair_masses", both, False)[:, ::2]
@@ -293,19 +304,22 @@ class Distribution(ABC):
         """Return the continuous ranked probability score of one outcome per row."""
         points, _ = self._as_points(y, "y")
         y = np.broadcast_to(points, (len(self), 1))[:, 0]
-        return np.concatenate([self[rows]._crps(y[rows]) for rows in self._integral_blocks()])
+        parts = [self[rows]._crps(y[rows]) for rows in self._integral_blocks()]
+        return np.concatenate(parts or [np.empty(0)])
 
     def sample(self, size: int = 1, random_state: Any = None) -> Array:
         """Draw `size` values per row, as an array of shape (n_rows, size)."""
-        levels = _uniform(random_state, (len(self), size))
+        levels = as_generator(random_state).uniform(size=(len(self), check_size(size)))
         return self._evaluate("_ppf", levels, False)
 
     def _moments(self) -> tuple[Array, Array]:
         parts = [self[rows]._mean_and_var() for rows in self._integral_blocks()]
-        mean, var = zip(*parts, strict=True)
+        mean, var = zip(*parts, strict=True) if parts else ([np.empty(0)], [np.empty(0)])
         return np.concatenate(mean), np.concatenate(var)
 
     def _integral_blocks(self) -> list[slice]:
+        if len(self) == 0:
+            return []
         kinks = self._kinks()
         n_panels = len(PANEL_PROBITS) + (0 if kinks is None else kinks.shape[1])
         block = max(1, BLOCK_ELEMENTS // (16 * n_panels * self._work_per_point))
@@ -347,7 +361,23 @@ def mass_between(low: Array, high: Array) -> Array:
     return np.maximum(high - low + across, 0.0)
 
 
-def _uniform(random_state: Any, shape: tuple[int, int]) -> Array:
-    if not isinstance(random_state, np.random.Generator | np.random.RandomState):
-        random_state = np.random.default_rng(random_state)
-    return random_state.uniform(size=shape)
+def outermost(filled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers of each row's first and last filled segment, as columns."""
+    first = filled.argmax(axis=1)
+    last = filled.shape[1] - 1 - filled[:, ::-1].argmax(axis=1)
+    return first[:, np.newaxis], last[:, np.newaxis]
+
+
+def as_generator(random_state: Any) -> Any:
+    """Return NumPy's generator for a seed; generators are returned as they are."""
+    if isinstance(random_state, np.random.Generator | np.random.RandomState):
+        return random_state
+    return np.random.default_rng(random_state)
+
+
+def check_size(size: int) -> int:
+    """Return a number of draws, or say that it is none."""
+    if not isinstance(size, int | np.integer) or size < 0:
+        msg = f"size must be a whole number of draws per row, got {size!r}."
+        raise ValueError(msg)
+    return int(size)

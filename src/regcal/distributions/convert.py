@@ -107,8 +107,8 @@ def _from_scipy(prediction: Any) -> Distribution | None:
 def _from_torch(prediction: Any) -> Distribution | None:
     if not (hasattr(prediction, "batch_shape") and hasattr(prediction, "log_prob")):
         return None
-    name = type(prediction).__name__
-    if name == "MixtureSameFamily":
+    prediction = _unwrapped(prediction)
+    if type(prediction).__name__ == "MixtureSameFamily":
         weights = _numpy(prediction.mixture_distribution.probs)
         parts = [
             _torch_family(prediction.component_distribution, k) for k in range(weights.shape[-1])
@@ -118,8 +118,7 @@ def _from_torch(prediction: Any) -> Distribution | None:
 
 
 def _torch_family(prediction: Any, component: int | None) -> Distribution:
-    while type(prediction).__name__ == "Independent":
-        prediction = prediction.base_dist
+    prediction = _unwrapped(prediction)
     name = type(prediction).__name__
     parameters = {}
     for key in prediction.arg_constraints:
@@ -138,6 +137,12 @@ def _torch_family(prediction: Any, component: int | None) -> Distribution:
     raise TypeError(msg)
 
 
+def _unwrapped(prediction: Any) -> Any:
+    while type(prediction).__name__ == "Independent":
+        prediction = prediction.base_dist
+    return prediction
+
+
 def _numpy(tensor: Any) -> np.ndarray:
     return np.asarray(tensor.detach().cpu().numpy(), dtype=float)
 
@@ -151,17 +156,23 @@ def _from_skpro(prediction: Any) -> Distribution | None:
         return Normal(*(np.broadcast_to(a.ravel(), n_rows) for a in (mu, sigma)))
 
     def cdf(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        return _skpro_columns(prediction.iloc[rows, :], "cdf", points)
+        values = _skpro_columns(prediction.iloc[rows, :], "cdf", points)
+        return np.where(np.isinf(points), points > 0, values)
 
     def pdf(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        return _skpro_columns(prediction.iloc[rows, :], "pdf", points)
+        values = _skpro_columns(prediction.iloc[rows, :], "pdf", points)
+        return np.where(np.isinf(points), 0.0, values)
 
     return CustomDistribution(cdf, len(prediction.index), pdf=pdf)
 
 
 def _skpro_columns(prediction: Any, method: str, points: np.ndarray) -> np.ndarray:
-    """Evaluate a one-column skpro distribution, a column of points at a time."""
+    """Evaluate a one-column skpro distribution, a column of points at a time.
+
+    Some of its families are NaN at infinity: those points are moved to 0, for callers to replace.
+    """
     evaluate = getattr(prediction, method)
+    points = np.where(np.isinf(points), 0.0, points)
     columns = [np.asarray(evaluate(points[:, k : k + 1])) for k in range(points.shape[1])]
     return np.concatenate([column.reshape(-1, 1) for column in columns], axis=1)
 
@@ -173,10 +184,16 @@ def _from_frame(prediction: Any) -> Distribution | None:
     try:
         levels = np.array([float(c[-1] if isinstance(c, tuple) else c) for c in columns])
     except (TypeError, ValueError):
-        return None
+        levels = np.array([np.nan])
     if ((levels > 0) & (levels < 1)).all():
         return Quantiles(levels, np.asarray(prediction))
-    return None
+    if np.array_equal(levels, np.arange(len(levels))):  # no names: draws
+        return None
+    msg = (
+        f"The columns {list(columns)} are not levels between 0 and 1. Rename them to levels, or "
+        "pass frame.to_numpy() if they are draws, or (mean, std) as a tuple."
+    )
+    raise TypeError(msg)
 
 
 def _from_matrix(prediction: Any) -> Distribution:
@@ -186,6 +203,7 @@ def _from_matrix(prediction: Any) -> Distribution:
         array = np.empty(0)
     if array.ndim == 2:
         return Samples(array)
-    kind = f"an array of shape {array.shape}" if array.size else type(prediction).__name__
+    filled = array.ndim > 0 and array.size > 0
+    kind = f"an array of shape {array.shape}" if filled else type(prediction).__name__
     msg = f"Cannot make a distribution of {kind}. Accepted: {_ACCEPTED}."
     raise TypeError(msg)

@@ -10,7 +10,11 @@ import numpy as np
 
 from regcal._validation import Array
 from regcal.distributions._roots import solve_increasing
+from regcal.distributions._tails import log_mass_beyond
 from regcal.distributions.base import Distribution, mass_between
+
+# Below this, 1 - cdf is taken from the density instead, if there is one.
+_SMALL = 1e-6
 
 RowFunction = Callable[[Array, np.ndarray], Array]
 
@@ -28,7 +32,8 @@ class CustomDistribution(Distribution):
     pdf : callable, optional
         The density, with the same arguments. Without it, central differences of `cdf` are used.
     sf : callable, optional
-        P(Y > t), for accuracy in the upper tail. ``1 - cdf`` without it.
+        P(Y > t), for accuracy in the upper tail. Without it, ``1 - cdf``, or far out an integral of
+        `pdf` if that is given.
 
     Examples
     --------
@@ -57,10 +62,8 @@ class CustomDistribution(Distribution):
             raise ValueError(msg)
         self._functions = (cdf, pdf, sf)
         self._rows = np.arange(int(n_rows))
-        self._step = np.ones(len(self._rows))
         self._check_limits()
-        if pdf is None:
-            self._step = self._difference_step()
+        self._quartiles = self._find_quartiles()
 
     def _check_limits(self) -> None:
         ends = self._cdf(np.array([[-np.inf, np.inf]]))
@@ -78,12 +81,15 @@ class CustomDistribution(Distribution):
     def _take(self, rows: np.ndarray) -> Self:
         part = object.__new__(type(self))
         part._functions, part._rows = self._functions, self._rows[rows]
-        part._step = self._step[rows]
+        part._quartiles = self._quartiles[rows]
         return part
 
     def _call(self, function: RowFunction, points: Array) -> Array:
-        shape = (len(self), points.shape[1])
-        values = np.asarray(function(np.broadcast_to(points, shape), self._rows), dtype=float)
+        return self._call_rows(function, points, self._rows)
+
+    def _call_rows(self, function: RowFunction, points: Array, rows: np.ndarray) -> Array:
+        shape = (len(rows), points.shape[1])
+        values = np.asarray(function(np.broadcast_to(points, shape), rows), dtype=float)
         if values.shape != shape:
             msg = (
                 f"The function returned shape {values.shape} for points of shape {shape}. "
@@ -91,7 +97,7 @@ class CustomDistribution(Distribution):
             )
             raise ValueError(msg)
         if np.isnan(values).any():
-            row = int(self._rows[np.argwhere(np.isnan(values))[0][0]])
+            row = int(rows[np.argwhere(np.isnan(values))[0][0]])
             msg = f"The function returned NaN for row {row}. Return a number for every point."
             raise ValueError(msg)
         return values
@@ -100,10 +106,22 @@ class CustomDistribution(Distribution):
         return np.clip(self._call(self._functions[0], points), 0.0, 1.0)
 
     def _sf(self, points: Array) -> Array:
-        sf = self._functions[2]
-        if sf is None:
-            return 1.0 - self._cdf(points)
-        return np.clip(self._call(sf, points), 0.0, 1.0)
+        _, pdf, sf = self._functions
+        if sf is not None:
+            return np.clip(self._call(sf, points), 0.0, 1.0)
+        rest = 1.0 - self._cdf(points)
+        return rest if pdf is None else self._with_upper_tail(points, rest)
+
+    def _with_upper_tail(self, points: Array, rest: Array) -> Array:
+        """Replace ``1 - cdf`` by an integral of the density where it has lost its digits."""
+        points = np.broadcast_to(points, rest.shape)
+        lost = (rest < _SMALL) & np.isfinite(points)
+        if lost.any():
+            part, at = self._take(np.nonzero(lost)[0]), points[lost][:, np.newaxis]
+            step = 1e-4 * np.abs(at - part._quartiles[:, 1:2])
+            logs = log_mass_beyond(part._logpdf, at, 1.0, np.full(at.shape, np.inf), step)[:, 0]
+            rest[lost] = np.where(np.isnan(logs), rest[lost], np.exp(np.minimum(logs, 0.0)))
+        return rest
 
     def _logpdf(self, points: Array) -> Array:
         with np.errstate(divide="ignore"):
@@ -113,19 +131,31 @@ class CustomDistribution(Distribution):
         pdf = self._functions[1]
         if pdf is not None:
             return np.maximum(self._call(pdf, points), 0.0)
-        step = self._step[:, np.newaxis]
+        # the cube root of the rounding error balances it against the curvature
+        step = 5e-6 * (self._quartiles[:, 2:] - self._quartiles[:, :1])
         finite = np.where(np.isfinite(points), points, 0.0)
         rise = mass_between(self._signed_tail(finite - step), self._signed_tail(finite + step))
         return np.where(np.isfinite(points), rise / (2 * step), 0.0)
 
-    def _difference_step(self) -> Array:
-        """Return a step for central differences: a small share of the interquartile range."""
-        levels = np.broadcast_to([0.25, 0.75], (len(self), 2))
+    def _bracket(self, probits: Array) -> tuple[Array, Array]:
+        low, high = self._quartiles[:, :1], self._quartiles[:, 2:]
+        return np.broadcast_to(low, probits.shape), np.broadcast_to(high, probits.shape)
+
+    def _find_quartiles(self) -> Array:
+        levels = np.broadcast_to([0.25, 0.5, 0.75], (len(self), 3))
 
         def cdf_of_rows(rows: np.ndarray, points: Array) -> tuple[Array, Array]:
-            return self._take(rows)._cdf(points), np.full(points.shape, np.nan)
+            values = self._call_rows(self._functions[0], points, rows)
+            return values, np.full(points.shape, np.nan)
 
         ones = np.ones(levels.shape)
         quartiles = solve_increasing(cdf_of_rows, levels, -ones, ones)
-        # the cube root of the rounding error balances it against the curvature
-        return 5e-6 * (quartiles[:, 1] - quartiles[:, 0])
+        flat = quartiles[:, 0] >= quartiles[:, 2]
+        if flat.any():
+            row = int(np.flatnonzero(flat)[0])
+            msg = (
+                f"cdf of row {row} jumps from below 0.25 to above 0.75 at {quartiles[row, 1]:.6g}. "
+                "Only continuous distributions have a density: pass draws or bins instead."
+            )
+            raise ValueError(msg)
+        return quartiles

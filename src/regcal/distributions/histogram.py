@@ -1,15 +1,16 @@
 """Distributions given by bins and their masses.
 
-Depends on NumPy and `_validation` only.
+Depends on NumPy, SciPy and `_validation` only.
 """
 
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtr
 
 from regcal._validation import Array, as_float_array, check_finite
-from regcal.distributions.base import Distribution
+from regcal.distributions.base import Distribution, outermost
 
 
 class Histogram(Distribution):
@@ -122,29 +123,36 @@ class Histogram(Distribution):
         with np.errstate(divide="ignore"):
             return np.log(self._at(self.masses, bins)) + log_density
 
-    def _bracket(self, probits: Array) -> tuple[Array, Array]:
-        anchor, width = self._bin_geometry()
-        shape = probits.shape
-        low, high = anchor[:, :1], anchor[:, -1:] + width[:, -1:]
-        return np.broadcast_to(low, shape), np.broadcast_to(high, shape)
-
     def _ppf(self, levels: Array) -> Array:
-        levels = np.broadcast_to(levels, (len(self), levels.shape[1]))
-        bins = np.zeros(levels.shape, dtype=np.intp)
-        for b in range(1, self.masses.shape[1]):
-            bins += levels > self._below[:, b : b + 1]
+        return self._quantile(levels, 1.0 - levels)
+
+    def _from_probit(self, probits: Array) -> Array:
+        return self._quantile(ndtr(probits), ndtr(-probits))
+
+    def _quantile(self, lower: Array, upper: Array) -> Array:
+        """Return the points with the given probabilities below and above them."""
+        shape = (len(self), lower.shape[1])
+        lower, upper = np.broadcast_to(lower, shape), np.broadcast_to(upper, shape)
+        bins = self._bins_of(lower, upper)
         anchor, width = (self._at(part, bins) for part in self._bin_geometry())
         mass = self._at(self.masses, bins)
         with np.errstate(divide="ignore", invalid="ignore"):
-            share = (levels - self._at(self._below, bins)) / mass
-            share = np.where(mass > 0, np.clip(share, 0.0, 1.0), 0.0)
-            reach = share
+            below = np.clip((lower - self._at(self._below, bins)) / mass, 0.0, 1.0)
+            above = np.clip((upper - self._at(self._above, bins)) / mass, 0.0, 1.0)
+            reach = np.where(below < 0.5, below, 1.0 - above)
             if np.isinf(self.edges[0, 0]):
-                reach = np.where(bins == 0, 1.0 + np.log(share), reach)
+                reach = np.where(bins == 0, 1.0 + np.log(below), reach)
             if np.isinf(self.edges[0, -1]):
-                above = np.clip((1.0 - levels) / mass, 0.0, 1.0)
                 reach = np.where(bins == self.masses.shape[1] - 1, -np.log(above), reach)
         return anchor + width * reach
+
+    def _bins_of(self, lower: Array, upper: Array) -> np.ndarray:
+        """Return the bin of each level, always one that has mass."""
+        bins = np.zeros(lower.shape, dtype=np.intp)
+        for b in range(1, self.masses.shape[1]):
+            start, rest = self._below[:, b : b + 1], self._above[:, b - 1 : b]
+            bins += np.where(start < 0.5, lower > start, upper < rest)
+        return np.clip(bins, *outermost(self.masses > 0))
 
     def _kinks(self) -> Array:
         anchor, width = self._bin_geometry()

@@ -90,19 +90,19 @@ class Mixture(Distribution):
         return logsumexp(logs + log_weights, axis=-1)
 
     def _cdf(self, points: Array) -> Array:
-        return self._average("_cdf", points)
+        return np.minimum(self._average("_cdf", points), 1.0)
 
     def _sf(self, points: Array) -> Array:
-        return self._average("_sf", points)
+        return np.minimum(self._average("_sf", points), 1.0)
 
     def _pdf(self, points: Array) -> Array:
         return self._average("_pdf", points)
 
     def _logcdf(self, points: Array) -> Array:
-        return self._log_average("_logcdf", points)
+        return np.minimum(self._log_average("_logcdf", points), 0.0)
 
     def _logsf(self, points: Array) -> Array:
-        return self._log_average("_logsf", points)
+        return np.minimum(self._log_average("_logsf", points), 0.0)
 
     def _logpdf(self, points: Array) -> Array:
         return self._log_average("_logpdf", points)

@@ -9,14 +9,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
-from regcal._validation import Array, check_column, check_positive
-from regcal.distributions.base import ProbitDistribution, log_normal_density
+from regcal._validation import Array, as_float_array, check_column, check_positive
+from regcal.distributions.base import (
+    ProbitDistribution,
+    as_generator,
+    check_size,
+    log_normal_density,
+)
 
 
 def check_loc_scale(loc: ArrayLike, scale: ArrayLike) -> tuple[Array, Array]:
     """Return location and scale as finite columns of one length, the scale positive."""
-    loc_column = check_column(np.atleast_1d(loc), "loc")
-    scale_column = check_positive(check_column(np.atleast_1d(scale), "scale"), "scale")
+    loc_column = check_column(np.atleast_1d(as_float_array(loc, "loc")), "loc")
+    scale_column = check_column(np.atleast_1d(as_float_array(scale, "scale")), "scale")
+    check_positive(scale_column, "scale")
     n_rows = max(len(loc_column), len(scale_column))
     for name, column in (("loc", loc_column), ("scale", scale_column)):
         if len(column) not in (1, n_rows):
@@ -86,6 +92,5 @@ class Normal(ProbitDistribution):
 
     def sample(self, size: int = 1, random_state: Any = None) -> Array:
         """Draw `size` values per row, as an array of shape (n_rows, size)."""
-        if not isinstance(random_state, np.random.Generator | np.random.RandomState):
-            random_state = np.random.default_rng(random_state)
-        return self._from_probit(random_state.normal(size=(len(self), size)))
+        generator = as_generator(random_state)
+        return self._from_probit(generator.normal(size=(len(self), check_size(size))))

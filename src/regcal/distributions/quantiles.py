@@ -55,7 +55,8 @@ class Quantiles(ProbitDistribution):
         if len(self.levels) < 2 or self.levels[0] <= 0 or self.levels[-1] >= 1:
             msg = (
                 "levels must be at least two probabilities strictly between 0 and 1, got "
-                f"{self.levels.tolist()}. One quantile alone does not tell the spread."
+                f"{self.levels.tolist()}. Write 10 % as 0.1; one quantile alone does not tell the "
+                "spread."
             )
             raise ValueError(msg)
         self.values = self._arranged(self._checked_values(values))
@@ -115,5 +116,7 @@ def _separate(values: Array) -> Array:
         )
         raise ValueError(msg)
     ranges = np.where(ranges > 0, ranges, np.median(ranges[ranges > 0]))
-    ramp = _SMALLEST_GAP * ranges[:, np.newaxis] * np.arange(values.shape[1])
+    resolved = 8 * np.spacing(np.abs(values).max(axis=1))
+    gaps = np.maximum(_SMALLEST_GAP * ranges, resolved)
+    ramp = gaps[:, np.newaxis] * np.arange(values.shape[1])
     return np.maximum.accumulate(values - ramp, axis=1) + ramp

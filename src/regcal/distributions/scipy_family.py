@@ -6,8 +6,10 @@ Depends on NumPy, SciPy and `_validation` only.
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import ndtr
 
 from regcal._validation import Array
+from regcal.distributions._tails import log_mass_beyond
 from regcal.distributions.base import Distribution
 
 
@@ -49,16 +51,16 @@ class ScipyDistribution(Distribution):
             raise ValueError(msg)
         self.family = family
         self.parameters = [np.array(p, dtype=float) for p in parameters]
-        self._freeze()
         self._check()
 
-    def _freeze(self) -> None:
-        *shapes, loc, scale = (p[:, np.newaxis] for p in self.parameters)
-        self._frozen = self.family(*shapes, loc=loc, scale=scale)
+    def _scipy(self, method: str, *arguments: Any, **options: Any) -> Any:
+        """Call a method of the family with all parameters as columns."""
+        columns = (p[:, np.newaxis] for p in self.parameters)
+        return getattr(self.family, method)(*arguments, *columns, **options)
 
     def _check(self) -> None:
         finite = np.all([np.isfinite(p) for p in self.parameters], axis=0)
-        bad = np.flatnonzero(~finite | ~np.isfinite(self._frozen.ppf(0.5))[:, 0])
+        bad = np.flatnonzero(~finite | ~np.isfinite(self._scipy("ppf", 0.5))[:, 0])
         if len(bad):
             values = [float(p[bad[0]]) for p in self.parameters]
             msg = (
@@ -77,54 +79,56 @@ class ScipyDistribution(Distribution):
         part = object.__new__(type(self))
         part.family = self.family
         part.parameters = [p[rows] for p in self.parameters]
-        part._freeze()
         return part
 
     def _cdf(self, points: Array) -> Array:
-        return self._frozen.cdf(points)
+        return self._scipy("cdf", points)
 
     def _sf(self, points: Array) -> Array:
-        return self._frozen.sf(points)
+        return self._scipy("sf", points)
 
     def _logpdf(self, points: Array) -> Array:
         with np.errstate(all="ignore"):
-            return self._frozen.logpdf(points)
+            return np.where(np.isinf(points), -np.inf, self._scipy("logpdf", points))
 
     def _logcdf(self, points: Array) -> Array:
-        return self._log_tail(self._frozen.logcdf, points, -1.0)
+        return self._log_tail("logcdf", points, -1.0)
 
     def _logsf(self, points: Array) -> Array:
-        return self._log_tail(self._frozen.logsf, points, 1.0)
+        return self._log_tail("logsf", points, 1.0)
 
-    def _log_tail(self, log_probability: Any, points: Array, direction: float) -> Array:
-        """Return a log tail probability, by its asymptote where SciPy's value underflows.
-
-        Far out, the tail beyond t is close to pdf(t) / |d log pdf / dt|.
-        """
+    def _log_tail(self, method: str, points: Array, direction: float) -> Array:
+        """Return a log tail probability, from the density where SciPy's value underflows."""
         points = np.broadcast_to(points, (len(self), points.shape[1]))
         with np.errstate(all="ignore"):
-            values = np.array(log_probability(points))
-        lost = ~(values > -650.0) & np.isfinite(points) & np.isfinite(self._logpdf(points))
+            values = np.array(self._scipy(method, points))
+        lost = ~(values > -650.0) & np.isfinite(points)
         if lost.any():
-            rows, _ = np.nonzero(lost)
-            part, at = self._take(rows), points[lost][:, np.newaxis]
-            step = 1e-5 * np.maximum(np.abs(at - part._frozen.ppf(0.5)), 1e-300)
-            decay = -direction * (part._logpdf(at + step) - part._logpdf(at - step)) / (2 * step)
-            with np.errstate(all="ignore"):
-                values[lost] = (part._logpdf(at) - np.log(decay))[:, 0]
+            lost &= np.isfinite(self._logpdf(points))
+            part, at = self._take(np.nonzero(lost)[0]), points[lost][:, np.newaxis]
+            start, end = part._scipy("support")
+            room = at - start if direction < 0 else end - at
+            step = 1e-5 * np.minimum(np.abs(at - part._scipy("ppf", 0.5)), room)
+            values[lost] = log_mass_beyond(part._logpdf, at, direction, room, step)[:, 0]
         return values
 
+    def _from_probit(self, probits: Array) -> Array:
+        start, end = self._scipy("support")
+        return np.clip(super()._from_probit(probits), start, end)
+
     def _bracket(self, probits: Array) -> tuple[Array, Array]:
-        middle = self._frozen.ppf(0.5)
-        spread = self._frozen.ppf(0.75) - self._frozen.ppf(0.25)
-        shape = probits.shape
-        return np.broadcast_to(middle - spread, shape), np.broadcast_to(middle + spread, shape)
+        # SciPy's own quantiles are close; beyond |z| = 37 their level is not a number any more
+        z = np.clip(np.where(np.isfinite(probits), probits, 0.0), -37.0, 37.0)
+        with np.errstate(all="ignore"):
+            guess = np.where(z < 0, self._scipy("ppf", ndtr(z)), self._scipy("isf", ndtr(-z)))
+        guess = np.where(np.isfinite(guess), guess, self._scipy("ppf", 0.5))
+        return guess, guess
 
     def _ppf(self, levels: Array) -> Array:
-        return self._frozen.ppf(levels)
+        return self._scipy("ppf", levels)
 
     def _mean_and_var(self) -> tuple[Array, Array]:
-        mean, var = self._frozen.stats(moments="mv")
+        mean, var = self._scipy("stats", moments="mv")
         return (
             np.broadcast_to(mean, (len(self), 1))[:, 0].copy(),
             np.broadcast_to(var, (len(self), 1))[:, 0].copy(),

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtri_exp
 
 from regcal._validation import Array
-from regcal.distributions.base import LOG_HALF, Distribution, mass_between
+from regcal.distributions.base import LOG_HALF, Distribution, mass_between, outermost
 
 # Below this mass a difference of tails is formed in log space.
 _SMALL = 1e-290
@@ -138,7 +138,8 @@ class Segmented(Distribution):
         # Section 4, prediction step 2: q_i = c_i(p_i) / sum_j c_j(p_j)
         peak = log_new.max(axis=1, keepdims=True)
         peak = np.where(np.isfinite(peak), peak, 0.0)
-        total = peak + np.log(np.exp(log_new - peak).sum(axis=1, keepdims=True))
+        with np.errstate(divide="ignore"):
+            total = peak + np.log(np.exp(log_new - peak).sum(axis=1, keepdims=True))
         return np.where(np.isfinite(total), log_new - total, log_base)
 
     @cached_property
@@ -235,12 +236,17 @@ class Segmented(Distribution):
         for k in range(1, table.new.shape[1]):
             start, rest = table.below[:, k : k + 1], table.above[:, k - 1 : k]
             segments += np.where(start <= LOG_HALF, lower > start, upper < rest)
-        below = _log_minus(lower, self._at(table.below, segments))
-        above = _log_minus(upper, self._at(table.above, segments))
+        segments = np.clip(segments, *outermost(table.new > -np.inf))
         new = self._at(table.new, segments)
-        with np.errstate(invalid="ignore"):
-            below, above = np.minimum(below - new, 0.0), np.minimum(above - new, 0.0)
-        return self._inside(segments, below, above)
+        below = np.minimum(_log_minus(lower, self._at(table.below, segments)) - new, 0.0)
+        above = np.minimum(_log_minus(upper, self._at(table.above, segments)) - new, 0.0)
+        # of the two, the one on the side of the smaller tail has kept its digits
+        whole = np.zeros(below.shape)
+        return self._inside(
+            segments,
+            np.where(probits < 0, below, _log_minus(whole, above)),
+            np.where(probits < 0, _log_minus(whole, below), above),
+        )
 
     def _inside(self, segments: np.ndarray, below: Array, above: Array) -> Array:
         """Return the points with the given log shares of their segment below and above them."""
@@ -254,7 +260,14 @@ class Segmented(Distribution):
         shaped = self.base._from_probit(np.where(np.isnan(z), 0.0, z))
         shaped = np.where(segments > 0, np.maximum(shaped, low), shaped)
         shaped = np.where(segments < len(self.thresholds), np.minimum(shaped, high), shaped)
-        return np.where(self._even(segments), low + np.exp(below) * (high - low), shaped)
+        from_low, from_high = np.exp(below) * (high - low), np.exp(above) * (high - low)
+        even = np.where(below < above, low + from_low, high - from_high)
+        return np.where(self._even(segments), even, shaped)
+
+    def _panel_edges(self, extra: Array | None = None) -> Array:
+        # the base knows best where its density is narrow
+        edges = [super()._panel_edges(extra), self.base._panel_edges()]
+        return np.sort(np.concatenate(edges, axis=1), axis=1)
 
     def _kinks(self) -> Array:
         own = np.broadcast_to(self.thresholds, (len(self), len(self.thresholds)))

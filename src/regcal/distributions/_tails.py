@@ -1,0 +1,46 @@
+"""The mass beyond far-out points, from the density alone.
+
+Depends on NumPy and SciPy only.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import logsumexp
+
+from regcal._validation import Array
+
+_NODES, _WEIGHTS = np.polynomial.laguerre.laggauss(20)
+
+
+def log_mass_beyond(
+    logpdf: Callable[[Array], Array], points: Array, direction: float, room: Array, step: Array
+) -> Array:
+    """Return the log probability beyond points at which the density falls.
+
+    Parameters
+    ----------
+    logpdf : callable
+        Takes points of shape (n, n_points).
+    points : ndarray of shape (n, 1)
+    direction : {-1.0, 1.0}
+        Whether the mass below or above is wanted.
+    room : ndarray of shape (n, 1)
+        Distance to the end of the support on that side, maybe infinite.
+    step : ndarray of shape (n, 1)
+        Distance for the slope of the log density, less than `room`.
+
+    Returns
+    -------
+    ndarray of shape (n, 1)
+        NaN where the density does not fall.
+    """
+    with np.errstate(all="ignore"):
+        rate = -direction * (logpdf(points + step) - logpdf(points - step)) / (2 * step)
+        # an exponential decay at this rate, corrected by Gauss-Laguerre quadrature
+        falls = (rate > 0) & (rate < np.inf)
+        nodes = logpdf(points + direction * _NODES / np.where(falls, rate, 1.0))
+        decaying = logsumexp(nodes + _NODES + np.log(_WEIGHTS), axis=1, keepdims=True)
+        open_ended = np.where(falls, decaying - np.log(rate), np.nan)
+        # towards an end of the support: exact for a power of the distance to it
+        return np.where(np.isinf(room), open_ended, logpdf(points) - np.log(rate + 1.0 / room))
