@@ -59,6 +59,9 @@ def check_count(count: int, name: str) -> int:
 
 def as_generator(random_state: Any) -> np.random.Generator:
     """Return a generator; a `RandomState` seeds one and moves on."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
     if isinstance(random_state, np.random.RandomState):
         random_state = random_state.randint(np.iinfo(np.int32).max)
-    return np.random.default_rng(random_state)
+    # A child stream: the data may have been drawn from this very seed.
+    return np.random.default_rng(random_state).spawn(1)[0]
