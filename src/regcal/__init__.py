@@ -26,7 +26,8 @@ from regcal.distributions import (
     as_distribution,
 )
 from regcal.grids import EqualGrid, QuantileGrid
-from regcal.metrics import crps, log_score, pit
+from regcal.metrics import compare, crps, log_score, pit
+from regcal.report import report
 
 __all__ = [
     "BetaCalibrator",
@@ -48,8 +49,10 @@ __all__ = [
     "__version__",
     "as_distribution",
     "calibrator_names",
+    "compare",
     "crps",
     "get_calibrator",
     "log_score",
     "pit",
+    "report",
 ]

@@ -87,7 +87,7 @@ class Comparison:
 
     def __repr__(self) -> str:
         cells = [_header(self.models)]
-        cells += [_cells(metric) for metric in self.metrics]
+        cells += [table_cells(metric) for metric in self.metrics]
         widths = [max(len(row[k]) for row in cells) for k in range(len(cells[0]))]
         lines = [
             "  ".join(
@@ -113,7 +113,8 @@ def _header(models: tuple[str, ...]) -> list[str]:
     return ["", *models, *(f"{model} - {models[0]}" for model in models[1:]), "better"]
 
 
-def _cells(metric: ComparedMetric) -> list[str]:
+def table_cells(metric: ComparedMetric) -> list[str]:
+    """Return name, values, differences and direction of one metric as text."""
     values = zip(metric.values, metric.standard_errors, strict=True)
     gaps = zip(metric.differences[1:], metric.difference_errors[1:], strict=True)
     return [
