@@ -10,6 +10,9 @@ from sklearn.isotonic import IsotonicRegression
 
 from regcal.binary import BetaCalibrator, LogisticCalibrator
 from regcal.calibrators.base import Calibrator, IdentityCalibrator
+from regcal.calibrators.gp_density import DensityCalibrator
+from regcal.calibrators.gp_paper import PaperGPCalibrator
+from regcal.calibrators.gp_threshold import GPCalibrator
 from regcal.calibrators.one_vs_rest import OneVsRestCalibrator
 
 
@@ -23,6 +26,9 @@ _BY_NAME: dict[str, Callable[..., Calibrator]] = {
     "e-logistic": lambda **kw: OneVsRestCalibrator(LogisticCalibrator(), **kw),
     "e-beta": lambda **kw: OneVsRestCalibrator(BetaCalibrator(), **kw),
     "e-isotonic": lambda **kw: OneVsRestCalibrator(_isotonic(), **kw),
+    "gpc": GPCalibrator,
+    "gpc-paper": PaperGPCalibrator,
+    "gp-density": DensityCalibrator,
 }
 
 

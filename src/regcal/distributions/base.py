@@ -117,6 +117,10 @@ class Distribution(ABC):
     def _ppf(self, levels: Array) -> Array:
         return self._from_probit(ndtri(levels))
 
+    def _constant_spread(self) -> Array | None:
+        """Return dt / dz per row where the probit z is a straight line in t, otherwise None."""
+        return None
+
     def _kinks(self) -> Array | None:
         """Return points, (n_rows or 1, n_kinks), where the density is not smooth."""
         return None

@@ -72,6 +72,9 @@ class Normal(ProbitDistribution):
     def _from_probit(self, probits: Array) -> Array:
         return self.loc[:, np.newaxis] + self.scale[:, np.newaxis] * probits
 
+    def _constant_spread(self) -> Array:
+        return self.scale
+
     def _mean_and_var(self) -> tuple[Array, Array]:
         return self.loc.copy(), self.scale**2
 

@@ -1,0 +1,174 @@
+"""What the two Gaussian-process calibrators share: coordinates, the averaged map, inspection.
+
+Depends on the distributions, the Gaussian-process engine and `_validation`.
+
+Notation (docs/notation.md): u = probit of the base's P(Y <= t), h = the Gaussian process,
+eta = the calibrated probit. The process lives on two bounded axes, x(u) and s(t).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri_exp
+from sklearn.utils.validation import check_is_fitted
+
+from regcal._validation import Array, as_float_array
+from regcal.calibrators.base import Calibrator
+from regcal.distributions import Distribution
+from regcal.distributions.warped import SMALLEST_SLOPE, Warped, WarpMap
+from regcal.gp import FittedProcess, Link, Probit
+
+# Beyond this many standard deviations the process is frozen and eta goes on as a straight line.
+LARGEST_PROBIT = 6.0
+
+# Prior variances of the linear terms: the constant and the slope in u.
+LINEAR_VARIANCES = (1.0, 1.0)
+
+# Half of the targets' range is added at both sides, as in the paper.
+_MARGIN = 0.5
+
+
+@dataclass(frozen=True)
+class MapAxes:
+    """The box of the map: targets between `low` and `high`, probits up to `LARGEST_PROBIT`.
+
+    Parameters
+    ----------
+    low, high : float
+        Range of targets.
+    """
+
+    low: float
+    high: float
+
+    @classmethod
+    def around(cls, y: Array) -> "MapAxes":
+        """Return axes over the targets' range, widened at both sides."""
+        low, high = float(y.min()), float(y.max())
+        if low == high:
+            msg = (
+                f"All targets equal {low}, so there is no range to learn a map on. "
+                "Calibrate with rows whose outcomes differ."
+            )
+            raise ValueError(msg)
+        extra = _MARGIN * (high - low)
+        return cls(low - extra, high + extra)
+
+    @property
+    def halfwidth(self) -> float:
+        """Half of the range of targets."""
+        return 0.5 * (self.high - self.low)
+
+    def probit_axis(self, u: Array) -> Array:
+        """Return the bounded coordinate of a probit."""
+        return np.tanh(0.5 * np.clip(u, -LARGEST_PROBIT, LARGEST_PROBIT))
+
+    def probit_axis_slope(self, u: Array) -> Array:
+        """Return d x / d u, 0 where the process is frozen."""
+        inside = np.abs(u) <= LARGEST_PROBIT
+        return np.where(inside, 0.5 * (1.0 - np.tanh(0.5 * u) ** 2), 0.0)
+
+    def target_axis(self, t: Array) -> Array:
+        """Return the coordinate of a target, within [-1, 1]."""
+        return np.clip((t - self.low) / self.halfwidth - 1.0, -1.0, 1.0)
+
+
+class GPMapCalibrator(Calibrator):
+    """Base of the calibrators whose map is a Gaussian process on (u, t).
+
+    A subclass sets `axes_`, `process_` and `map_`. The prior mean is the base model.
+    """
+
+    axes_: MapAxes
+    process_: FittedProcess
+    map_: WarpMap
+
+    @property
+    def _link(self) -> Link:
+        """The function that turns the process into a probability."""
+        return Probit()
+
+    def _prior_mean(self, u: Array) -> Array:
+        """Return the prior mean on the link scale: the base model."""
+        return u
+
+    def _extra(self, u: Array) -> Array:
+        """Return the columns of the linear terms, a constant and u."""
+        return np.stack([np.ones_like(u), u], axis=-1)
+
+    def _tail_slopes(self, variances: tuple[float, float]) -> tuple[float, float]:
+        """Return d eta / d u below and above the box, given the variances at its ends."""
+        slope = 1.0 + float(self.process_.posterior.coefficients[1])
+        return slope / np.sqrt(1.0 + variances[0]), slope / np.sqrt(1.0 + variances[1])
+
+    @property
+    def lengthscales_(self) -> Array:
+        """Length-scales on the probit and the target axis, in units of half their range."""
+        return self.process_.lengthscales
+
+    @property
+    def sigma_(self) -> float:
+        """Prior standard deviation of the process, on the link scale."""
+        return self.process_.sigma
+
+    @property
+    def log_evidence_(self) -> float:
+        """Laplace approximation of the log marginal likelihood."""
+        return self.process_.posterior.log_evidence
+
+    def calibration_map(self, t: Any, q: Any, *, return_std: bool = False) -> Any:
+        """Return the calibrated probability of Y <= t where the base says q.
+
+        This is the map itself, before it is made increasing along a row's path.
+
+        Parameters
+        ----------
+        t, q : array-like
+            Thresholds and base probabilities; they are broadcast.
+        return_std : bool, default=False
+            Also return the posterior standard deviation of the process, on the link scale.
+
+        Returns
+        -------
+        ndarray, or a pair of them
+        """
+        check_is_fitted(self, "process_")
+        t, q = np.broadcast_arrays(as_float_array(t, "t"), as_float_array(q, "q"))
+        if ((q < 0) | (q > 1)).any():
+            msg = f"q must be probabilities between 0 and 1, got {q[(q < 0) | (q > 1)][0]}."
+            raise ValueError(msg)
+        with np.errstate(divide="ignore"):
+            u = np.clip(ndtri_exp(np.log(q.ravel())), -LARGEST_PROBIT, LARGEST_PROBIT)
+        mean, variance = self.process_.moments(
+            self.axes_.probit_axis(u), self.axes_.target_axis(t.ravel()), self._extra(u)
+        )
+        averaged = self._link.average(self._prior_mean(u) + mean, variance).reshape(t.shape)
+        return (averaged, np.sqrt(variance).reshape(t.shape)) if return_std else averaged
+
+    def _averaged_map(self) -> WarpMap:
+        """Tabulate eta - u, averaged over the posterior, on a grid that resolves the process."""
+        axes, process = self.axes_, self.process_
+        x_scale, s_scale = process.lengthscales
+        u = np.linspace(-LARGEST_PROBIT, LARGEST_PROBIT, int(np.clip(24 / x_scale, 48, 320)) + 1)
+        t = np.linspace(axes.low, axes.high, int(np.clip(8 / s_scale, 32, 160)) + 1)
+        extra = self._extra(u)[:, np.newaxis, :]
+        grid = axes.probit_axis(u), axes.target_axis(t), extra
+        mean, variance = process.mean_grid(*grid), process.variance_grid(*grid)
+        eta = self._link.average_probit(self._prior_mean(u)[:, np.newaxis] + mean, variance)
+        slopes = self._tail_slopes((float(variance[0].mean()), float(variance[-1].mean())))
+        low, high = (max(slope, SMALLEST_SLOPE) for slope in slopes)
+        return WarpMap(u, t, eta - u[:, np.newaxis], (low, high))
+
+    def _transform(self, dist: Distribution) -> Distribution:
+        return Warped(dist, self.map_)
+
+
+def target_resolution(y: Array) -> float:
+    """Return the distance between neighbouring values of rounded targets.
+
+    The tenth percentile of the gaps between distinct values: the step of a rounded target, next
+    to nothing for a continuous one.
+    """
+    gaps = np.diff(np.unique(y))
+    return float(np.quantile(gaps, 0.1)) if len(gaps) else 0.0

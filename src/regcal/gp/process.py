@@ -1,0 +1,200 @@
+"""Fit a Gaussian process whose basis grows until it suits the length-scales.
+
+Depends on NumPy and the modules of `regcal.gp` below it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from regcal.gp.basis import HilbertBasis
+from regcal.gp.design import TensorDesign
+from regcal.gp.kernels import RBF, Kernel
+from regcal.gp.laplace import LaplaceLikelihood, LaplacePosterior, ProcessPrior
+from regcal.gp.search import EvidenceSearch
+
+__all__ = ["BasisWarning", "FittedProcess", "fit_process"]
+
+
+class BasisWarning(UserWarning):
+    """The basis is too small for the length-scale that was found."""
+
+
+@dataclass(frozen=True, eq=False)
+class FittedProcess:
+    """A basis, a prior and the posterior of the coefficients.
+
+    Attributes
+    ----------
+    prior : ProcessPrior
+        Basis and kernel.
+    posterior : LaplacePosterior
+        Normal approximation at the best hyper-parameters.
+    """
+
+    prior: ProcessPrior
+    posterior: LaplacePosterior
+
+    @property
+    def basis(self) -> HilbertBasis:
+        """The basis the fit ended with."""
+        return self.prior.basis
+
+    @property
+    def lengthscales(self) -> NDArray:
+        """Length-scale on each axis."""
+        return np.exp(self.posterior.theta[1:])
+
+    @property
+    def sigma(self) -> float:
+        """Prior standard deviation of the process."""
+        return float(np.exp(self.posterior.theta[0]))
+
+    def moments(
+        self, x0: ArrayLike, x1: ArrayLike, extra: ArrayLike | None = None
+    ) -> tuple[NDArray, NDArray]:
+        """Return posterior mean and variance at the points (x0, x1).
+
+        Parameters
+        ----------
+        x0, x1 : array-like of shape (n,)
+            Coordinates.
+        extra : array-like of shape (n, n_extra), optional
+            The extra columns at these points.
+        """
+        design = TensorDesign.values(self.basis, x0, x1, extra)
+        return self.posterior.mean(design), self.posterior.variance(design)
+
+    def mean_grid(self, x0: ArrayLike, x1: ArrayLike, extra: NDArray | None = None) -> NDArray:
+        """Return the posterior mean on the product of two axes.
+
+        Parameters
+        ----------
+        x0 : array-like of shape (n0,)
+            Coordinates on the first axis.
+        x1 : array-like of shape (n1,)
+            Coordinates on the second axis.
+        extra : ndarray that broadcasts to (n0, n1, n_extra), optional
+            The extra columns on the grid.
+
+        Returns
+        -------
+        ndarray of shape (n0, n1)
+        """
+        n_extra = len(self.prior.extra_variances)
+        values = self.basis.grid(self.posterior.coefficients[n_extra:], x0, x1)
+        return values if extra is None else values + extra @ self.posterior.coefficients[:n_extra]
+
+    def variance_grid(self, x0: ArrayLike, x1: ArrayLike, extra: NDArray | None = None) -> NDArray:
+        """Return the posterior variance on the product of two axes; see `mean_grid`."""
+        n_extra = len(self.prior.extra_variances)
+        full = np.zeros((len(self.posterior.coefficients),) * 2)
+        full[np.ix_(self.posterior.active, self.posterior.active)] = self.posterior.covariance()
+        variance = self.basis.grid_quadratic(full[n_extra:, n_extra:], x0, x1)
+        if extra is not None:
+            variance = variance + np.einsum(
+                "...i,ij,...j->...", extra, full[:n_extra, :n_extra], extra
+            )
+            for k in range(n_extra):
+                cross = self.basis.grid(full[k, n_extra:], x0, x1)
+                variance = variance + 2.0 * np.asarray(extra)[..., k] * cross
+        return np.maximum(variance, 0.0)
+
+
+def fit_process(
+    likelihood_for: Callable[[HilbertBasis], LaplaceLikelihood],
+    *,
+    kernel: Kernel | None = None,
+    basis: HilbertBasis | None = None,
+    extra_variances: tuple[float, ...] = (),
+    search: EvidenceSearch | None = None,
+    largest_sizes: tuple[int, int] = (32, 32),
+    largest_boundary: float = 2.5,
+) -> FittedProcess:
+    """Fit hyper-parameters and coefficients, enlarging the basis where it is too small.
+
+    Parameters
+    ----------
+    likelihood_for : callable
+        Returns the likelihood of the data in the coefficients of a given basis.
+    kernel : Kernel, optional
+        Spectral density of the process, `RBF` by default.
+    basis : HilbertBasis, optional
+        Basis to begin with.
+    extra_variances : tuple of float
+        Prior variances of the extra columns of the design.
+    search : EvidenceSearch, optional
+        How to find the hyper-parameters.
+    largest_sizes : tuple of int
+        Most functions per axis. A `BasisWarning` tells when they do not suffice.
+    largest_boundary : float
+        Largest boundary factor. Long length-scales ask for a large one.
+
+    Examples
+    --------
+    >>> from regcal.gp import BinomialLikelihood
+    >>> rng = np.random.default_rng(0)
+    >>> x0, x1 = rng.uniform(-1, 1, size=(2, 200))
+    >>> y = (x0 + 0.3 * rng.normal(size=200) > 0).astype(float)
+    >>> process = fit_process(
+    ...     lambda basis: BinomialLikelihood(TensorDesign.values(basis, x0, x1), y)
+    ... )
+    >>> mean, variance = process.moments([-0.8, 0.8], [0.0, 0.0])
+    >>> np.sign(mean)
+    array([-1.,  1.])
+    """
+    kernel = RBF() if kernel is None else kernel
+    basis = HilbertBasis() if basis is None else basis
+    search = EvidenceSearch() if search is None else search
+    starts: tuple[ArrayLike, ...] | None = None
+    n_evaluations = 0
+    while True:
+        prior = ProcessPrior(basis, kernel, extra_variances)
+        posterior = search.run(likelihood_for(basis), prior, starts)
+        n_evaluations += posterior.n_evaluations
+        lengthscales = np.exp(posterior.theta[1:])
+        larger = _enlarge(basis, kernel, lengthscales, largest_sizes, largest_boundary)
+        if larger == basis:
+            break
+        basis, starts = larger, (posterior.theta,)
+    _warn_if_small(basis, kernel, lengthscales)
+    return FittedProcess(prior, replace(posterior, n_evaluations=n_evaluations))
+
+
+def _enlarge(
+    basis: HilbertBasis,
+    kernel: Kernel,
+    lengthscales: NDArray,
+    largest_sizes: tuple[int, int],
+    largest_boundary: float,
+) -> HilbertBasis:
+    """Return a basis that suits the length-scales as far as the limits allow; never smaller."""
+    current = np.broadcast_to(np.asarray(basis.boundary, dtype=float), 2)
+    needed = np.minimum(basis.required_boundary(kernel, lengthscales), largest_boundary)
+    # A tenth more of either is not worth another fit.
+    boundary = np.where(needed > 1.1 * current, needed, current)
+    wider = replace(basis, boundary=(float(boundary[0]), float(boundary[1])))
+    required = wider.required_sizes(kernel, lengthscales)
+    sizes = tuple(
+        max(has, min(needs, most)) if needs > 1.1 * has else has
+        for has, needs, most in zip(basis.sizes, required, largest_sizes, strict=True)
+    )
+    if np.array_equal(boundary, current) and sizes == basis.sizes:
+        return basis
+    return replace(wider, sizes=(sizes[0], sizes[1]))
+
+
+def _warn_if_small(basis: HilbertBasis, kernel: Kernel, lengthscales: NDArray) -> None:
+    """Warn when an axis has too few functions for its length-scale."""
+    required = basis.required_sizes(kernel, lengthscales)
+    if any(needs > 1.1 * has for has, needs in zip(basis.sizes, required, strict=True)):
+        msg = (
+            f"The length-scales {lengthscales.round(3)} need {required} basis functions, and the "
+            f"basis has {basis.sizes}. Raise largest_sizes, or bound the length-scales from below."
+        )
+        warnings.warn(msg, BasisWarning, stacklevel=3)
