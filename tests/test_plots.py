@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from regcal import Normal, metrics
+from regcal import Normal, get_calibrator, metrics
 from regcal.plots import (
     CalibrationMapDisplay,
     CoverageDisplay,
@@ -196,6 +196,17 @@ def test_calibration_map_shows_the_map_and_its_points(data):
     assert set(np.unique(display.points[:, 1])) <= set(Halved.thresholds_)
     assert below[:, 0].mean() > display.points[~display.happened, 0].mean()
     assert labels == ["y ≤ t", "y > t"]
+
+
+@pytest.mark.parametrize("name", ["gpc", "gp-density"])
+def test_calibration_map_of_a_fitted_calibrator(name, data):
+    """Gaussian-process calibrators draw their own map; true predictions need no correction."""
+    _, y, dist = data
+    calibrator = get_calibrator(name).fit(dist, y)
+    display = CalibrationMapDisplay.from_predictions(y, dist, calibrator=calibrator)
+    middle = (np.abs(display.targets) < 1)[:, np.newaxis] & (display.predicted > 0)
+
+    assert np.abs(display.calibrated - display.predicted)[middle].max() < 0.2
 
 
 def test_calibration_map_needs_a_map(data):

@@ -1,6 +1,6 @@
 """The map that a Gaussian-process calibrator has learnt, with its training points.
 
-Depends on the distributions and `_validation`; matplotlib is imported inside functions.
+Depends on the distributions, grids and `_validation`; matplotlib is imported inside functions.
 """
 
 from typing import TYPE_CHECKING, Any, Self
@@ -9,12 +9,14 @@ import numpy as np
 
 from regcal._validation import Array, check_targets
 from regcal.distributions import as_distribution
+from regcal.grids import make_thresholds
 from regcal.plots._base import BLUE, VERMILLION, Display, colour_bar, legend_above
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _GRID = 121
+_DEFAULT_COUNT = 32
 
 
 class CalibrationMapDisplay(Display):
@@ -89,8 +91,8 @@ class CalibrationMapDisplay(Display):
         dist : Distribution or anything `as_distribution` takes
             Their predictions before calibration.
         calibrator : fitted calibrator
-            With ``calibration_map(t, q)``, which returns calibrated probabilities, and
-            ``thresholds_``.
+            With ``calibration_map(t, q)``, which returns calibrated probabilities. The map is
+            drawn over its ``thresholds_``, or over the paper's range of `y` without them.
         max_points : int, default=1500
             So many pairs of row and threshold are drawn, chosen at random.
         random_state : int, RandomState, Generator or None, default=None
@@ -101,13 +103,13 @@ class CalibrationMapDisplay(Display):
         -------
         CalibrationMapDisplay
         """
-        if not (hasattr(calibrator, "calibration_map") and hasattr(calibrator, "thresholds_")):
+        if not hasattr(calibrator, "calibration_map"):
             msg = (
-                f"{type(calibrator).__name__} has no calibration_map(t, q) with thresholds_. Pass "
-                "a fitted Gaussian-process calibrator."
+                f"{type(calibrator).__name__} has no calibration_map(t, q). Pass a fitted "
+                "Gaussian-process calibrator."
             )
             raise TypeError(msg)
-        thresholds = np.asarray(calibrator.thresholds_, dtype=float)
+        thresholds = make_thresholds(getattr(calibrator, "thresholds_", _DEFAULT_COUNT), y)
         points, happened = _pairs(y, dist, thresholds, max_points, random_state)
         q = np.linspace(0.0, 1.0, _GRID)
         t = np.linspace(thresholds[0], thresholds[-1], _GRID)

@@ -200,7 +200,9 @@ class DensityDisplay(Display):
 
 
 def _target_range(quantiles: Array, data: Array | None) -> Array:
-    ends = [quantiles.min(), quantiles.max()]
+    """Return targets that hold the data and nearly all mass of nearly all rows."""
+    # A few rows with long tails must not squeeze all others.
+    ends = [np.quantile(quantiles[:, 0], 0.1), np.quantile(quantiles[:, 1], 0.9)]
     if data is not None:
         ends += [data[:, 1].min(), data[:, 1].max()]
     margin = 0.03 * (max(ends) - min(ends))

@@ -132,8 +132,10 @@ class RowDisplay:
         own_figure = ax is None
         if ax is None:
             import matplotlib.pyplot as plt
+            from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-            _, ax = plt.subplots(1, 3, figsize=(10.5, 3.6), layout="constrained")
+            layout = ConstrainedLayoutEngine(w_pad=0.1)
+            _, ax = plt.subplots(1, 3, figsize=(10.5, 3.6), layout=layout)
         self.axes_ = np.asarray(ax, dtype=object)
         if self.axes_.shape != (3,):
             msg = f"ax must be three axes, got shape {self.axes_.shape}. Use plt.subplots(1, 3)."
@@ -177,7 +179,7 @@ class RowDisplay:
 
 def _shared_range(dists: list[Distribution], outcome: float | None, n_points: int) -> Array:
     """Return points that hold nearly all mass of all rows, and the outcome."""
-    ends = np.concatenate([dist.ppf(np.array([[0.002, 0.998]]))[0] for dist in dists])
+    ends = np.concatenate([dist.ppf(np.array([[0.005, 0.995]]))[0] for dist in dists])
     if outcome is not None:
         ends = np.append(ends, outcome)
     low, high = float(ends.min()), float(ends.max())

@@ -150,7 +150,7 @@ def _explorer_rows(
     y: Array, dists: list[Distribution], rows: np.ndarray, row_names: list[str] | None
 ) -> list[ExplorerRow]:
     parts = [dist[rows] for dist in dists]
-    ends = np.concatenate([part.ppf(np.array([[0.001, 0.999]])) for part in parts], axis=1)
+    ends = np.concatenate([part.ppf(np.array([[0.005, 0.995]])) for part in parts], axis=1)
     ends = np.concatenate([ends, y[rows, np.newaxis]], axis=1)
     low, high = ends.min(axis=1), ends.max(axis=1)
     margin = 0.05 * (high - low)
