@@ -3,7 +3,8 @@
 Depends on nothing of regcal; matplotlib is imported inside functions.
 """
 
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,6 +29,7 @@ class Display:
 
     ax_: "Axes"
     figure_: "Figure | SubFigure"
+    from_predictions: ClassVar[Callable[..., Any]]
 
     def _start(self, ax: "Axes | None", size: tuple[float, float]) -> "Axes":
         """Take the given axes, or make a figure of this size."""
@@ -37,11 +39,6 @@ class Display:
             _, ax = plt.subplots(figsize=size, layout="constrained")
         self.ax_, self.figure_ = ax, ax.figure
         return ax
-
-    @classmethod
-    def from_predictions(cls, y: Any, dist: Any, **options: Any) -> Self:
-        """Draw predictions of `dist` for outcomes `y`."""
-        raise NotImplementedError
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, **options: Any) -> Self:

@@ -71,7 +71,7 @@ class CalibrationMapDisplay(Display):
         self.name = name
 
     @classmethod
-    def from_predictions(  # type: ignore[override]
+    def from_predictions(
         cls,
         y: Any,
         dist: Any,

@@ -69,7 +69,7 @@ class DensityDisplay(Display):
         self.target_name = target_name
 
     @classmethod
-    def from_predictions(  # type: ignore[override]
+    def from_predictions(
         cls,
         y: Any,
         dist: Any,
@@ -109,7 +109,7 @@ class DensityDisplay(Display):
         values, rows = np.unique(column, return_index=True)
         chosen = np.unique(np.linspace(0, len(values) - 1, _MAX_COLUMNS).astype(int))
         shown = dist[rows[chosen]]
-        targets = _target_range(shown.ppf(np.array([[0.005, 0.995]])), data)
+        targets = _target_range(shown.ppf(np.array([[0.01, 0.99]])), data)
         density = shown.pdf(targets[np.newaxis, :]).T
         return cls(
             values[chosen],
@@ -202,7 +202,7 @@ class DensityDisplay(Display):
 def _target_range(quantiles: Array, data: Array | None) -> Array:
     """Return targets that hold the data and nearly all mass of nearly all rows."""
     # A few rows with long tails must not squeeze all others.
-    ends = [np.quantile(quantiles[:, 0], 0.1), np.quantile(quantiles[:, 1], 0.9)]
+    ends = [np.quantile(quantiles[:, 0], 0.2), np.quantile(quantiles[:, 1], 0.8)]
     if data is not None:
         ends += [data[:, 1].min(), data[:, 1].max()]
     margin = 0.03 * (max(ends) - min(ends))

@@ -42,7 +42,7 @@ class PitHistogramDisplay(Display):
         self.name = name
 
     @classmethod
-    def from_predictions(  # type: ignore[override]
+    def from_predictions(
         cls,
         y: Any,
         dist: Any,
@@ -115,7 +115,7 @@ class CoverageDisplay(Display):
         self.name = name
 
     @classmethod
-    def from_predictions(  # type: ignore[override]
+    def from_predictions(
         cls,
         y: Any,
         dist: Any,

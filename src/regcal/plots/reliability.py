@@ -51,7 +51,7 @@ class ReliabilityDisplay(Display):
         self.name = name
 
     @classmethod
-    def from_predictions(  # type: ignore[override]
+    def from_predictions(
         cls,
         y: Any,
         dist: Any,
