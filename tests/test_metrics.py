@@ -348,6 +348,13 @@ def test_reliability_curve_matches_a_loop(normals, weights):
     assert np.isnan(curve.lower[0, 3])
 
 
+def test_outcome_at_the_threshold_counts_as_below():
+    """The event is y <= t, as the CDF says."""
+    curve = metrics.reliability_curve([0.0, 1.0], Normal([0.0, 0.0], [1.0, 1.0]), [0.0], bins=1)
+
+    assert_allclose(curve.observed, [[0.5]])
+
+
 def test_isotonic_curve_matches_scikit_learn(normals):
     """The line is scikit-learn's isotonic regression of the event on the probability."""
     y, dist = normals
