@@ -195,7 +195,11 @@ BY_NAME = {case.name: case for case in DISTRIBUTIONS}
 # -------------------------------------------------------------------------------------- calibrators
 
 # What a name needs to be quick enough for the laws; most need nothing.
-PARAMETERS: dict[str, dict[str, Any]] = {}
+PARAMETERS: dict[str, dict[str, Any]] = {
+    "gpc": {"thresholds": 16},
+    "gpc-paper": {"n_pairs": 100, "prediction_thresholds": 48, "random_state": 0},
+    "auto": {"candidates": [(name, regcal.get_calibrator(name)) for name in ("identity", "pit")]},
+}
 
 # Further variants of calibrators, beside one per name.
 VARIANTS: dict[str, Callable[[], regcal.Calibrator]] = {

@@ -46,7 +46,6 @@ OPTIONAL = {
     "matplotlib",
     "mlxtend",
     "pandas",
-    "plotly",
     "polars",
     "pyarrow",
     "rich",

@@ -34,7 +34,7 @@ from regcal.distributions import (
     concatenate,
 )
 from regcal.grids import EqualGrid, QuantileGrid
-from regcal.metrics import crps, log_score, pit
+from regcal.metrics import compare, crps, log_score, pit
 from regcal.regressor import (
     CalibratedRegressorCV,
     NormalResidualRegressor,
@@ -42,6 +42,7 @@ from regcal.regressor import (
     paper_gpr,
     paper_ols,
 )
+from regcal.report import report
 
 __all__ = [
     "AutoCalibrator",
@@ -71,6 +72,7 @@ __all__ = [
     "__version__",
     "as_distribution",
     "calibrator_names",
+    "compare",
     "concatenate",
     "crps",
     "get_calibrator",
@@ -81,4 +83,5 @@ __all__ = [
     "pit",
     "predict_dist",
     "register_adapter",
+    "report",
 ]

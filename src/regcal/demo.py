@@ -4,6 +4,7 @@ Calls the public API only and prints.
 """
 
 import sys
+from pathlib import Path
 
 import numpy as np
 from sklearn.linear_model import BayesianRidge
@@ -15,8 +16,13 @@ from regcal.datasets import load_concrete
 METHODS = ("identity", "e-logistic", "e-beta")
 
 
-def run_demo() -> str:
-    """Calibrate a Bayesian ridge regression on the concrete data and return a report.
+def run_demo(folder: str | Path | None = None) -> str:
+    """Calibrate a Bayesian ridge regression on the concrete data and say what changed.
+
+    Parameters
+    ----------
+    folder : str or Path, optional
+        Where to write ``report.html``; made if it does not exist. No page is written without it.
 
     Returns
     -------
@@ -45,7 +51,10 @@ def run_demo() -> str:
     ]
     for name in METHODS:
         calibrator = regcal.get_calibrator(name).fit(held_out, y_cal)
-        lines.append(_row(name, y_test, calibrator.transform(new)))
+        calibrated = calibrator.transform(new)
+        lines.append(_row(name, y_test, calibrated))
+    if folder is not None:
+        lines += ["", _written_report(Path(folder), METHODS[-1], y_test, calibrated, new)]
     lines += [
         "",
         "A larger log score and a smaller CRPS are better; the interval should hold for 90 %.",
@@ -53,6 +62,21 @@ def run_demo() -> str:
         "see README.md.",
     ]
     return "\n".join(lines)
+
+
+def _written_report(
+    folder: Path, name: str, y: np.ndarray, after: regcal.Distribution, before: regcal.Distribution
+) -> str:
+    folder.mkdir(parents=True, exist_ok=True)
+    file = regcal.report(
+        y,
+        after,
+        before,
+        folder / "report.html",
+        title=f"Concrete strength: Bayesian ridge, calibrated by {name}",
+        target_name="strength",
+    )
+    return f"The report on {name} is in {file.resolve()}: open it with a double click."
 
 
 def _row(name: str, y: np.ndarray, dist: regcal.Distribution) -> str:
@@ -63,4 +87,4 @@ def _row(name: str, y: np.ndarray, dist: regcal.Distribution) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(run_demo() + "\n")
+    sys.stdout.write(run_demo("demo-output") + "\n")

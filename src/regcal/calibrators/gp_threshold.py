@@ -116,7 +116,7 @@ class GPCalibrator(GPMapCalibrator):
 
     Parameters
     ----------
-    thresholds : int, grid or array-like, default=32
+    thresholds : int, grid or array-like, default=64
         Targets t at which it is trained; see `regcal.grids`.
     prior : {"identity", "zero"}, default="identity"
         What the process returns to where there are few data: the base model (recalibrated by
@@ -151,7 +151,7 @@ class GPCalibrator(GPMapCalibrator):
 
     def __init__(
         self,
-        thresholds: Any = 32,
+        thresholds: Any = 64,
         *,
         prior: str = "identity",
         link: Link | None = None,

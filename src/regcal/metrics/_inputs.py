@@ -1,0 +1,67 @@
+"""Checked inputs and weighted averages that all metrics share.
+
+Depends on the distributions and `_validation`.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from regcal._validation import Array, check_targets
+from regcal.distributions import Distribution, as_distribution
+
+
+def checked(y: Any, dist: Any) -> tuple[Array, Distribution]:
+    """Return targets and distributions that belong together."""
+    dist = as_distribution(dist)
+    return check_targets(y, len(dist)), dist
+
+
+def effective_rows(weights: Array) -> float:
+    """Return how many equally weighted rows are as noisy as the weighted ones (Kish)."""
+    return float(weights.sum() ** 2 / (weights**2).sum())
+
+
+def weighted_mean(values: Array, weights: Array) -> float:
+    """Return the mean; an infinite value counts only where its weight is positive."""
+    used = weights > 0
+    with np.errstate(invalid="ignore"):
+        return float(np.average(values[used], weights=weights[used]))
+
+
+def standard_error(values: Array, weights: Array) -> float:
+    """Return the standard error of a weighted mean; nan when one row carries all weight."""
+    n_rows = effective_rows(weights)
+    if n_rows <= 1.0 + 1e-9:
+        return float("nan")
+    used = weights > 0
+    with np.errstate(invalid="ignore"):
+        residuals = values[used] - weighted_mean(values, weights)
+        variance = (weights[used] ** 2 * residuals**2).sum() / weights.sum() ** 2
+        return float(np.sqrt(variance * n_rows / (n_rows - 1.0)))
+
+
+def check_level(level: float, name: str) -> float:
+    """Return a probability strictly between 0 and 1."""
+    if not 0 < level < 1:
+        msg = f"{name} must be between 0 and 1, got {level}. Write 90 % as 0.9."
+        raise ValueError(msg)
+    return float(level)
+
+
+def check_count(count: int, name: str) -> int:
+    """Return a whole number that is at least one."""
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+        msg = f"{name} must be a whole number of at least 1, got {count!r}."
+        raise ValueError(msg)
+    return int(count)
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """Return a generator; a `RandomState` seeds one and moves on."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):
+        random_state = random_state.randint(np.iinfo(np.int32).max)
+    # A child stream: the data may have been drawn from this very seed.
+    return np.random.default_rng(random_state).spawn(1)[0]

@@ -1,0 +1,436 @@
+"""Calibration over the whole batch: PIT values, quantiles and central intervals.
+
+Depends on the distributions, SciPy and `_validation`. Weighted rows are as noisy as their
+effective number of equal rows, ``sum(w)**2 / sum(w**2)``; multiplying all weights by a number
+changes nothing.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from regcal._validation import Array, check_increasing, check_weights
+from regcal.metrics._inputs import (
+    as_generator,
+    check_count,
+    check_level,
+    checked,
+    effective_rows,
+    weighted_mean,
+)
+
+
+def pit(y: Any, dist: Any) -> Array:
+    """Return the probability integral transform of each target.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Observed targets.
+    dist : Distribution or anything `as_distribution` takes
+        One predictive distribution per target.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        ``dist.cdf(y)``; uniform on [0, 1] when `dist` is calibrated.
+
+    Examples
+    --------
+    >>> from regcal import Normal, pit
+    >>> pit([0.0, 1.0], Normal([0.0, 1.0], [1.0, 1.0]))
+    array([0.5, 0.5])
+    """
+    y, dist = checked(y, dist)
+    return dist.cdf(y)
+
+
+@dataclass(frozen=True)
+class PitHistogram:
+    """Histogram of PIT values, with the band in which calibrated ones stay.
+
+    Attributes
+    ----------
+    edges : ndarray of shape (n_bins + 1,)
+    density : ndarray of shape (n_bins,)
+        Relative to the uniform distribution: 1 everywhere is perfect.
+    lower, upper : float
+        Simultaneous band: all bars of a calibrated model lie inside with probability
+        `confidence` or more.
+    confidence : float
+    """
+
+    edges: Array
+    density: Array
+    lower: float
+    upper: float
+    confidence: float
+
+
+def pit_histogram(
+    y: Any, dist: Any, bins: int = 10, sample_weight: Any = None, confidence: float = 0.95
+) -> PitHistogram:
+    """Return the histogram of PIT values with a consistency band.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Observed targets.
+    dist : Distribution or anything `as_distribution` takes
+        One predictive distribution per target.
+    bins : int, default=10
+        Number of equally wide bars.
+    sample_weight : array-like of shape (n_rows,), optional
+    confidence : float, default=0.95
+        Probability that all bars of a calibrated model lie inside the band.
+
+    Returns
+    -------
+    PitHistogram
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal import Normal
+    >>> from regcal.metrics import pit_histogram
+    >>> y = np.random.default_rng(0).normal(size=1000)
+    >>> pit_histogram(y, Normal(np.zeros(1000), np.full(1000, 2.0)), bins=4).density
+    array([0.316, 1.82 , 1.556, 0.308])
+    """
+    values = pit(y, dist)
+    weights = check_weights(sample_weight, len(values))
+    bins = check_count(bins, "bins")
+    edges = np.linspace(0.0, 1.0, bins + 1)
+    shares = np.histogram(values, edges, weights=weights)[0] / weights.sum()
+    # Bonferroni: each bar gets its part of the error probability.
+    lower, upper = _share_band(np.array([1.0 / bins]), effective_rows(weights), confidence, bins)
+    return PitHistogram(
+        edges, shares * bins, float(lower[0] * bins), float(upper[0] * bins), confidence
+    )
+
+
+def _share_band(
+    expected: Array, n_rows: float, confidence: float, comparisons: int
+) -> tuple[Array, Array]:
+    """Return the band for binomial shares that holds for all comparisons at once."""
+    tail = (1.0 - check_level(confidence, "confidence")) / (2 * comparisons)
+    trials = max(1, round(n_rows))
+    low = stats.binom.ppf(tail, trials, expected) / trials
+    high = stats.binom.isf(tail, trials, expected) / trials
+    return np.maximum(low, 0.0), np.minimum(high, 1.0)
+
+
+@dataclass(frozen=True)
+class UniformityTest:
+    """Two tests of whether PIT values are uniform; small p-values speak against calibration.
+
+    Attributes
+    ----------
+    ks_statistic : float
+        Kolmogorov-Smirnov: the largest distance from the uniform CDF. Sensitive to bias.
+    ks_p_value : float
+    chi2_statistic : float
+        Pearson's, over equally wide bins. Sensitive to a wrong spread or shape.
+    chi2_p_value : float
+    """
+
+    ks_statistic: float
+    ks_p_value: float
+    chi2_statistic: float
+    chi2_p_value: float
+
+
+def pit_test(y: Any, dist: Any, bins: int = 10, sample_weight: Any = None) -> UniformityTest:
+    """Test whether PIT values are uniform, as those of a calibrated model are.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Observed targets.
+    dist : Distribution or anything `as_distribution` takes
+        One predictive distribution per target.
+    bins : int, default=10
+        Bins of the chi-squared test; fewer are used when there are less than five rows per bin.
+    sample_weight : array-like of shape (n_rows,), optional
+
+    Returns
+    -------
+    UniformityTest
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal import Normal
+    >>> from regcal.metrics import pit_test
+    >>> y = np.random.default_rng(0).normal(size=500)
+    >>> pit_test(y, Normal(np.zeros(500), np.ones(500))).ks_p_value > 0.05
+    True
+    >>> pit_test(y, Normal(np.zeros(500), np.full(500, 2.0))).chi2_p_value < 1e-6
+    True
+    """
+    values = pit(y, dist)
+    weights = check_weights(sample_weight, len(values))
+    n_rows = effective_rows(weights)
+    distance = _ks_distance(values, weights)
+    if np.ptp(weights) == 0:
+        ks_p_value = stats.kstwo.sf(distance, len(values))
+    else:
+        ks_p_value = stats.kstwobign.sf(distance * np.sqrt(n_rows))
+    bins = min(check_count(bins, "bins"), max(2, int(n_rows // 5)))
+    shares = np.histogram(values, bins, (0.0, 1.0), weights=weights)[0] / weights.sum()
+    chi2 = n_rows * bins * float(((shares - 1.0 / bins) ** 2).sum())
+    return UniformityTest(distance, float(ks_p_value), chi2, float(stats.chi2.sf(chi2, bins - 1)))
+
+
+def _ks_distance(values: Array, weights: Array) -> float:
+    order = np.argsort(values)
+    cumulative = np.cumsum(weights[order]) / weights.sum()
+    before = np.concatenate([[0.0], cumulative[:-1]])
+    return float(max((cumulative - values[order]).max(), (values[order] - before).max()))
+
+
+@dataclass(frozen=True)
+class CalibrationTest:
+    """A calibration error together with what chance alone would give.
+
+    Attributes
+    ----------
+    error : float
+        Root mean squared gap with the part that sampling noise is expected to add removed; 0 where
+        noise explains all of it.
+    raw_error : float
+        Root mean squared gap as observed. It is positive for calibrated models too.
+    expected : float
+        Mean of `raw_error` if the model were calibrated, by simulation.
+    p_value : float
+        Probability of a `raw_error` at least this large if the model were calibrated.
+    """
+
+    error: float
+    raw_error: float
+    expected: float
+    p_value: float
+
+
+def quantile_calibration_error(
+    y: Any, dist: Any, levels: Any = None, sample_weight: Any = None
+) -> float:
+    """Return how far the shares of outcomes below predicted quantiles are from their levels.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Observed targets.
+    dist : Distribution or anything `as_distribution` takes
+        One predictive distribution per target.
+    levels : array-like of shape (n_levels,), optional
+        Increasing levels of the quantiles; 0.05, 0.10, ..., 0.95 by default.
+    sample_weight : array-like of shape (n_rows,), optional
+
+    Returns
+    -------
+    float
+        Root mean squared gap over the levels, in probability. The part that sampling noise is
+        expected to add is removed, so about half of all calibrated models get 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal import Normal
+    >>> from regcal.metrics import quantile_calibration_error
+    >>> y = np.random.default_rng(0).normal(size=500)
+    >>> round(quantile_calibration_error(y, Normal(np.full(500, 0.5), np.ones(500))), 2)
+    0.16
+    """
+    gaps, noise = _quantile_gaps(y, dist, levels, sample_weight)[:2]
+    return debiased_root(np.mean(gaps**2), np.mean(noise))
+
+
+def quantile_calibration_test(
+    y: Any,
+    dist: Any,
+    levels: Any = None,
+    sample_weight: Any = None,
+    *,
+    n_simulations: int = 999,
+    random_state: Any = None,
+) -> CalibrationTest:
+    """Test the quantile calibration error against what calibrated models get by chance.
+
+    Parameters
+    ----------
+    y, dist, levels, sample_weight
+        As in `quantile_calibration_error`.
+    n_simulations : int, default=999
+        Number of simulated calibrated data sets.
+    random_state : int, RandomState, Generator or None, default=None
+
+    Returns
+    -------
+    CalibrationTest
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal import Normal
+    >>> from regcal.metrics import quantile_calibration_test
+    >>> y = np.random.default_rng(0).normal(size=500)
+    >>> dist = Normal(np.zeros(500), np.ones(500))
+    >>> quantile_calibration_test(y, dist, random_state=0).p_value > 0.05
+    True
+    """
+    gaps, noise, levels, n_rows = _quantile_gaps(y, dist, levels, sample_weight)
+    rng = as_generator(random_state)
+    masses = np.diff(np.concatenate([[0.0], levels, [1.0]]))
+    trials = max(1, round(n_rows))
+    counts = rng.multinomial(trials, masses, size=check_count(n_simulations, "n_simulations"))
+    simulated = np.cumsum(counts[:, :-1], axis=1) / trials - levels
+    return compared_with_chance(
+        np.mean(gaps**2), float(np.mean(noise)), np.mean(simulated**2, axis=1)
+    )
+
+
+def _quantile_gaps(
+    y: Any, dist: Any, levels: Any, sample_weight: Any
+) -> tuple[Array, Array, Array, float]:
+    """Return gaps per level, their variance under calibration, the levels and effective rows."""
+    values = pit(y, dist)
+    weights = check_weights(sample_weight, len(values))
+    levels = checked_levels(levels)
+    n_rows = effective_rows(weights)
+    return (
+        _shares_below(values, levels, weights) - levels,
+        levels * (1 - levels) / n_rows,
+        levels,
+        n_rows,
+    )
+
+
+def checked_levels(levels: Any) -> Array:
+    """Return increasing probabilities, 0.05 to 0.95 by default."""
+    if levels is None:
+        return np.arange(1, 20) / 20
+    levels = check_increasing(np.atleast_1d(levels), "levels")
+    check_level(levels[0], "levels")
+    check_level(levels[-1], "levels")
+    return levels
+
+
+def _shares_below(values: Array, levels: Array, weights: Array) -> Array:
+    order = np.argsort(values)
+    cumulative = np.concatenate([[0.0], np.cumsum(weights[order])])
+    return cumulative[np.searchsorted(values[order], levels, side="right")] / weights.sum()
+
+
+def debiased_root(squared: Any, noise: Any) -> float:
+    """Return the root of a mean squared gap after removing the expected noise."""
+    return float(np.sqrt(max(0.0, float(squared) - float(noise))))
+
+
+def compared_with_chance(squared: Any, noise: float, simulated: Array) -> CalibrationTest:
+    """Return the test of a mean squared gap, given those of simulated calibrated data."""
+    # Relative tolerance: ties with the observed value count as at least as large.
+    exceeding = int((simulated >= float(squared) * (1 - 1e-12)).sum())
+    return CalibrationTest(
+        error=debiased_root(squared, noise),
+        raw_error=float(np.sqrt(squared)),
+        expected=float(np.sqrt(simulated).mean()),
+        p_value=(1 + exceeding) / (1 + len(simulated)),
+    )
+
+
+def interval_coverage(y: Any, dist: Any, coverage: float = 0.9, sample_weight: Any = None) -> float:
+    """Return the share of outcomes inside the central interval.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Observed targets.
+    dist : Distribution or anything `as_distribution` takes
+        One predictive distribution per target.
+    coverage : float, default=0.9
+        Probability that the interval is meant to hold; a calibrated model returns about that.
+    sample_weight : array-like of shape (n_rows,), optional
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from regcal import Normal
+    >>> from regcal.metrics import interval_coverage
+    >>> interval_coverage([0.0, 1.0, 2.0, 0.5], Normal([0.0] * 4, [1.0] * 4), 0.9)
+    0.75
+    """
+    inside = covered(pit(y, dist), check_level(coverage, "coverage"))
+    return weighted_mean(inside.astype(float), check_weights(sample_weight, len(inside)))
+
+
+def covered(pit_values: Array, coverage: float) -> np.ndarray:
+    """Return whether outcomes lie in the central interval, from their PIT values."""
+    return np.abs(pit_values - 0.5) <= coverage / 2
+
+
+@dataclass(frozen=True)
+class CoverageCurve:
+    """Observed against nominal coverage of central intervals.
+
+    Attributes
+    ----------
+    nominal, observed : ndarray of shape (n_levels,)
+    lower, upper : ndarray of shape (n_levels,)
+        Simultaneous band: a calibrated model's curve lies inside with probability `confidence` or
+        more.
+    confidence : float
+    """
+
+    nominal: Array
+    observed: Array
+    lower: Array
+    upper: Array
+    confidence: float
+
+
+def coverage_curve(
+    y: Any,
+    dist: Any,
+    levels: Any = None,
+    sample_weight: Any = None,
+    confidence: float = 0.95,
+) -> CoverageCurve:
+    """Return the coverage of central intervals at many nominal levels.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Observed targets.
+    dist : Distribution or anything `as_distribution` takes
+        One predictive distribution per target.
+    levels : array-like of shape (n_levels,), optional
+        Increasing nominal coverages; 0.05, 0.10, ..., 0.95 by default.
+    sample_weight : array-like of shape (n_rows,), optional
+    confidence : float, default=0.95
+        Probability that the whole curve of a calibrated model lies inside the band.
+
+    Returns
+    -------
+    CoverageCurve
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal import Normal
+    >>> from regcal.metrics import coverage_curve
+    >>> y = np.random.default_rng(0).normal(size=1000)
+    >>> coverage_curve(y, Normal(np.zeros(1000), np.full(1000, 2.0)), [0.5, 0.9]).observed
+    array([0.844, 0.998])
+    """
+    values = pit(y, dist)
+    weights = check_weights(sample_weight, len(values))
+    nominal = checked_levels(levels)
+    observed = _shares_below(2 * np.abs(values - 0.5), nominal, weights)
+    lower, upper = _share_band(nominal, effective_rows(weights), confidence, len(nominal))
+    return CoverageCurve(nominal, observed, lower, upper, confidence)

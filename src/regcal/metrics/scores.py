@@ -1,0 +1,303 @@
+"""Scores: how good each row's predictive distribution was, one number per row.
+
+Depends on the distributions and `_validation`. Weights enter where rows are averaged, in
+`mean_score`, `compare` and the scorers.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from regcal._validation import Array, check_column, check_weights
+from regcal.distributions import Distribution, as_distribution
+from regcal.distributions._quadrature import integrate
+from regcal.metrics._inputs import check_level, checked, standard_error, weighted_mean
+
+
+def log_score(y: Any, dist: Any) -> Array:
+    """Return the log density of each target; larger is better.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Observed targets.
+    dist : Distribution or anything `as_distribution` takes
+        One predictive distribution per target.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        ``dist.logpdf(y)``.
+
+    Examples
+    --------
+    >>> from regcal import Normal, log_score
+    >>> log_score([0.0, 1.0], Normal([0.0, 0.0], [1.0, 1.0])).round(3)
+    array([-0.919, -1.419])
+    """
+    y, dist = checked(y, dist)
+    return dist.logpdf(y)
+
+
+def crps(y: Any, dist: Any) -> Array:
+    """Return the continuous ranked probability score of each target; smaller is better.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Observed targets.
+    dist : Distribution or anything `as_distribution` takes
+        One predictive distribution per target.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        In the units of `y`; the absolute error for a point forecast.
+
+    Examples
+    --------
+    >>> from regcal import Normal, crps
+    >>> crps([0.0, 1.0], Normal([0.0, 0.0], [1.0, 1.0])).round(3)
+    array([0.234, 0.602])
+    """
+    y, dist = checked(y, dist)
+    return dist.crps(y)
+
+
+def threshold_weighted_crps(
+    y: Any, dist: Any, *, lower: float = -np.inf, upper: float = np.inf
+) -> Array:
+    """Return the CRPS restricted to a region of the target; smaller is better.
+
+    It integrates the squared error of P(Y <= t) over thresholds between `lower` and `upper` only,
+    so it judges the tail or the region that matters and stays proper.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Observed targets.
+    dist : Distribution or anything `as_distribution` takes
+        One predictive distribution per target.
+    lower, upper : float, default=-inf and inf
+        Ends of the region.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        In the units of `y`.
+
+    Examples
+    --------
+    >>> from regcal import Normal
+    >>> from regcal.metrics import threshold_weighted_crps
+    >>> dist = Normal([0.0, 0.0], [1.0, 1.0])
+    >>> threshold_weighted_crps([0.0, 1.0], dist, lower=1.0).round(4)
+    array([0.0072, 0.0072])
+    """
+    y, dist = checked(y, dist)
+    if not lower < upper:
+        msg = f"lower must be smaller than upper, got {lower} and {upper}. Swap the two."
+        raise ValueError(msg)
+    parts = [_crps_between(y[rows], dist[rows], lower, upper) for rows in dist._integral_blocks()]
+    return np.concatenate(parts)
+
+
+def _crps_between(y: Array, dist: Distribution, lower: float, upper: float) -> Array:
+    outcome = y[:, np.newaxis]
+    # Also between the outcome and the outermost quantile, and cut off at the region's ends.
+    edges = np.clip(dist._panel_edges(outcome), lower, upper)
+
+    def squared_tail(points: Array) -> Array:
+        return np.where(points < outcome, dist._cdf(points), dist._sf(points)) ** 2
+
+    return integrate(squared_tail, edges)
+
+
+def pinball_loss(y: Any, dist: Any, levels: Any) -> Array:
+    """Return the pinball loss of predicted quantiles; smaller is better.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Observed targets.
+    dist : Distribution or anything `as_distribution` takes
+        One predictive distribution per target.
+    levels : float or array-like of shape (n_levels,)
+        Levels of the quantiles, between 0 and 1.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,) or (n_rows, n_levels)
+        One column per level; no column axis for a single number.
+
+    Examples
+    --------
+    >>> from regcal import Normal
+    >>> from regcal.metrics import pinball_loss
+    >>> pinball_loss([1.0, 0.0], Normal([0.0, 0.0], [1.0, 1.0]), 0.9).round(3)
+    array([0.028, 0.128])
+    """
+    y, dist = checked(y, dist)
+    columns = check_column(np.atleast_1d(levels), "levels")
+    for level in columns:
+        check_level(level, "levels")
+    gaps = y[:, np.newaxis] - dist.ppf(columns[np.newaxis, :])
+    losses = np.maximum(columns * gaps, (columns - 1.0) * gaps)
+    return losses[:, 0] if np.ndim(levels) == 0 else losses
+
+
+def interval_score(y: Any, dist: Any, coverage: float = 0.9) -> Array:
+    """Return the interval (Winkler) score of central intervals; smaller is better.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Observed targets.
+    dist : Distribution or anything `as_distribution` takes
+        One predictive distribution per target.
+    coverage : float, default=0.9
+        Probability that the interval is meant to hold.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Width, plus ``2 / (1 - coverage)`` times the distance of outcomes outside.
+
+    Examples
+    --------
+    >>> from regcal import Normal
+    >>> from regcal.metrics import interval_score
+    >>> interval_score([0.0, 2.0], Normal([0.0, 0.0], [1.0, 1.0]), 0.9).round(2)
+    array([ 3.29, 10.39])
+    """
+    y, dist = checked(y, dist)
+    miss_rate = 1.0 - check_level(coverage, "coverage")
+    low, high = dist.interval(coverage)
+    outside = np.maximum(low - y, 0.0) + np.maximum(y - high, 0.0)
+    return high - low + 2.0 / miss_rate * outside
+
+
+def interval_width(dist: Any, coverage: float = 0.9) -> Array:
+    """Return the width of each row's central interval.
+
+    Parameters
+    ----------
+    dist : Distribution or anything `as_distribution` takes
+    coverage : float, default=0.9
+        Probability of the interval.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+
+    Examples
+    --------
+    >>> from regcal import Normal
+    >>> from regcal.metrics import interval_width
+    >>> interval_width(Normal([0.0, 5.0], [1.0, 2.0]), 0.9).round(2)
+    array([3.29, 6.58])
+    """
+    low, high = as_distribution(dist).interval(check_level(coverage, "coverage"))
+    return high - low
+
+
+def brier_score(y: Any, dist: Any, thresholds: Any) -> Array:
+    """Return the squared error of P(Y <= t) as a forecast of whether y <= t.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Observed targets.
+    dist : Distribution or anything `as_distribution` takes
+        One predictive distribution per target.
+    thresholds : float or array-like of shape (n_thresholds,)
+
+    Returns
+    -------
+    ndarray of shape (n_rows,) or (n_rows, n_thresholds)
+        One column per threshold; no column axis for a single number.
+
+    Examples
+    --------
+    >>> from regcal import Normal
+    >>> from regcal.metrics import brier_score
+    >>> brier_score([-1.0, 1.0], Normal([0.0, 0.0], [1.0, 1.0]), 0.0)
+    array([0.25, 0.25])
+    """
+    y, dist = checked(y, dist)
+    columns = check_column(np.atleast_1d(thresholds), "thresholds")[np.newaxis, :]
+    scores = (dist.cdf(columns) - (y[:, np.newaxis] <= columns)) ** 2
+    return scores[:, 0] if np.ndim(thresholds) == 0 else scores
+
+
+def sharpness(dist: Any, sample_weight: Any = None) -> float:
+    """Return the mean predictive standard deviation; smaller is sharper.
+
+    Sharpness is a virtue among calibrated predictions only.
+
+    Parameters
+    ----------
+    dist : Distribution or anything `as_distribution` takes
+    sample_weight : array-like of shape (n_rows,), optional
+
+    Returns
+    -------
+    float
+        In the units of the target.
+
+    Examples
+    --------
+    >>> from regcal import Normal
+    >>> from regcal.metrics import sharpness
+    >>> sharpness(Normal([0.0, 5.0], [1.0, 2.0]))
+    1.5
+    """
+    dist = as_distribution(dist)
+    weights = check_weights(sample_weight, len(dist))
+    return weighted_mean(dist.std(), weights)
+
+
+@dataclass(frozen=True)
+class MeanScore:
+    """A mean over rows with its standard error.
+
+    Attributes
+    ----------
+    mean : float
+    standard_error : float
+        nan for a single row.
+    """
+
+    mean: float
+    standard_error: float
+
+
+def mean_score(scores: Any, sample_weight: Any = None) -> MeanScore:
+    """Return the weighted mean of per-row scores with its standard error.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_rows,)
+        What a score of this module returned; infinite values are allowed.
+    sample_weight : array-like of shape (n_rows,), optional
+
+    Returns
+    -------
+    MeanScore
+
+    Examples
+    --------
+    >>> from regcal.metrics import mean_score
+    >>> mean_score([1.0, 2.0, 3.0, 4.0])
+    MeanScore(mean=2.5, standard_error=0.6454972243679028)
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    if values.ndim != 1 or np.isnan(values).any():
+        msg = (
+            f"scores must be one number per row without NaN, got shape {values.shape}. "
+            "Pass one column at a time."
+        )
+        raise ValueError(msg)
+    weights = check_weights(sample_weight, len(values))
+    return MeanScore(weighted_mean(values, weights), standard_error(values, weights))

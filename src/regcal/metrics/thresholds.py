@@ -1,0 +1,497 @@
+"""Threshold calibration: for each t, outcomes y <= t against the predicted P(Y <= t).
+
+Depends on the distributions, grids, scikit-learn's isotonic regression and `_validation`.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from sklearn.isotonic import isotonic_regression
+
+from regcal._validation import Array, check_weights
+from regcal.grids import QuantileGrid, make_thresholds
+from regcal.metrics._inputs import as_generator, check_count, check_level, checked
+from regcal.metrics.calibration import CalibrationTest, compared_with_chance, debiased_root
+
+# Where thresholds lie unless said otherwise: at quantiles of the outcomes.
+DEFAULT_THRESHOLDS = QuantileGrid(16)
+
+# Isotonic fits that are repeated in simulations use at most so many cells of probabilities.
+_MAX_CELLS = 500
+
+
+@dataclass(frozen=True)
+class Forecasts:
+    """Predicted P(Y <= t) and what happened, rows × thresholds."""
+
+    thresholds: Array
+    predicted: Array
+    happened: np.ndarray
+    weights: Array
+
+
+def forecasts_at(y: Any, dist: Any, thresholds: Any, sample_weight: Any) -> Forecasts:
+    """Return the binary forecasts that distributions make at thresholds; weight-0 rows dropped."""
+    y, dist = checked(y, dist)
+    weights = check_weights(sample_weight, len(y))
+    if not weights.all():
+        used = np.flatnonzero(weights)
+        y, dist, weights = y[used], dist[used], weights[used]
+    grid = make_thresholds(thresholds, y, weights)
+    predicted = np.clip(dist.cdf(grid[np.newaxis, :]), 0.0, 1.0)
+    return Forecasts(grid, predicted, y[:, np.newaxis] <= grid, weights)
+
+
+class ProbabilityBins:
+    """Forecasts collected in equally wide bins of their probability, per threshold."""
+
+    def __init__(self, forecasts: Forecasts, bins: int) -> None:
+        n_thresholds = len(forecasts.thresholds)
+        self.shape = (n_thresholds, bins)
+        self._row_weights = forecasts.weights
+        bin_of = np.minimum((forecasts.predicted * bins).astype(np.intp), bins - 1)
+        self._cells = (bin_of + np.arange(n_thresholds) * bins).ravel()
+        weights, q = forecasts.weights[:, np.newaxis], forecasts.predicted
+        self.weight = self._totals(np.broadcast_to(weights, q.shape))
+        self.squared_weight = self._totals(np.broadcast_to(weights**2, q.shape))
+        self.share = self.weight / forecasts.weights.sum()
+        self.predicted = self._per_weight(self._totals(weights * q))
+        # Variance of a bin's frequency if every forecast in it is right.
+        variance = self._totals(weights**2 * q * (1 - q))
+        self.noise = self._per_weight(self._per_weight(variance))
+
+    def _totals(self, values: Array) -> Array:
+        size = self.shape[0] * self.shape[1]
+        totals = np.bincount(self._cells, values.ravel(), size).astype(np.float64, copy=False)
+        return totals.reshape(self.shape)
+
+    def _per_weight(self, totals: Array) -> Array:
+        return np.divide(totals, self.weight, out=np.zeros(self.shape), where=self.weight > 0)
+
+    def observed(self, happened: np.ndarray) -> Array:
+        """Return the weighted frequency of the event in each bin."""
+        return self._per_weight(self._totals(happened * self._row_weights[:, np.newaxis]))
+
+    def squared_gaps(self, happened: np.ndarray) -> Array:
+        """Return the mean squared gap of each threshold."""
+        return (self.share * (self.observed(happened) - self.predicted) ** 2).sum(axis=1)
+
+    def expected_noise(self) -> Array:
+        """Return what sampling adds to the mean squared gap of each threshold."""
+        return (self.share * self.noise).sum(axis=1)
+
+
+@dataclass(frozen=True)
+class ReliabilityCurve:
+    """Observed frequency against predicted probability of y <= t, one line per threshold.
+
+    Attributes
+    ----------
+    thresholds : ndarray of shape (n_thresholds,)
+    predicted : ndarray of shape (n_thresholds, n_points)
+        Mean predicted probability in each bin (or grid points); nan where there is none.
+    observed : ndarray of shape (n_thresholds, n_points)
+        Estimated P(Y <= t) given the predicted probability.
+    share : ndarray of shape (n_thresholds, n_points)
+        Share of the total weight at each point.
+    lower, upper : ndarray of shape (n_thresholds, n_points)
+        Consistency band: where `observed` would lie if the model were calibrated.
+    confidence : float
+    """
+
+    thresholds: Array
+    predicted: Array
+    observed: Array
+    share: Array
+    lower: Array
+    upper: Array
+    confidence: float
+
+
+def reliability_curve(
+    y: Any,
+    dist: Any,
+    thresholds: Any = DEFAULT_THRESHOLDS,
+    bins: int = 8,
+    sample_weight: Any = None,
+    confidence: float = 0.95,
+) -> ReliabilityCurve:
+    """Return binned reliability per threshold, the paper's reliability diagram.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Observed targets.
+    dist : Distribution or anything `as_distribution` takes
+        One predictive distribution per target.
+    thresholds : int, grid or array-like, default=QuantileGrid(16)
+        As calibrators take them: a number of equally spaced thresholds over the paper's range, a
+        grid from `regcal.grids`, or increasing values.
+    bins : int, default=8
+        Number of equally wide bins of the predicted probability.
+    sample_weight : array-like of shape (n_rows,), optional
+    confidence : float, default=0.95
+        Probability that all points of one calibrated line lie inside the band.
+
+    Returns
+    -------
+    ReliabilityCurve
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal import Normal
+    >>> from regcal.metrics import reliability_curve
+    >>> rng = np.random.default_rng(0)
+    >>> mean = rng.normal(size=2000)
+    >>> y = mean + 1.0 + rng.normal(size=2000)
+    >>> curve = reliability_curve(y, Normal(mean, np.ones(2000)), thresholds=[0.0], bins=4)
+    >>> curve.predicted.round(2), curve.observed.round(2)
+    (array([[0.13, 0.37, 0.62, 0.87]]), array([[0.01, 0.1 , 0.25, 0.56]]))
+    """
+    forecasts = forecasts_at(y, dist, thresholds, sample_weight)
+    table = ProbabilityBins(forecasts, check_count(bins, "bins"))
+    empty = table.weight == 0
+    tail = (1.0 - check_level(confidence, "confidence")) / (2 * bins)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        trials = np.where(empty, 1, np.round(table.weight**2 / table.squared_weight))
+    lower = stats.binom.ppf(tail, trials, table.predicted) / trials
+    upper = stats.binom.isf(tail, trials, table.predicted) / trials
+    observed = table.observed(forecasts.happened)
+    predicted, observed, lower, upper = (
+        np.where(empty, np.nan, values)
+        for values in (table.predicted, observed, np.maximum(lower, 0.0), np.minimum(upper, 1.0))
+    )
+    return ReliabilityCurve(
+        forecasts.thresholds, predicted, observed, table.share, lower, upper, confidence
+    )
+
+
+def isotonic_reliability_curve(
+    y: Any,
+    dist: Any,
+    thresholds: Any = DEFAULT_THRESHOLDS,
+    sample_weight: Any = None,
+    confidence: float = 0.95,
+    *,
+    n_points: int = 101,
+    n_simulations: int = 200,
+    random_state: Any = None,
+) -> ReliabilityCurve:
+    """Return isotonic reliability per threshold with simulated consistency bands.
+
+    There are no bins to choose: the frequency of y <= t is estimated as a non-decreasing function
+    of the predicted probability (Dimitriadis, Gneiting and Jordan, 2021).
+
+    Parameters
+    ----------
+    y, dist, thresholds, sample_weight
+        As in `reliability_curve`.
+    confidence : float, default=0.95
+        Probability that a calibrated line lies inside the band, at each point.
+    n_points : int, default=101
+        Number of probabilities, equally spaced over [0, 1], at which lines are evaluated.
+    n_simulations : int, default=200
+        Number of simulated calibrated data sets behind the bands.
+    random_state : int, RandomState, Generator or None, default=None
+
+    Returns
+    -------
+    ReliabilityCurve
+        nan outside the range of each threshold's predicted probabilities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal import Normal
+    >>> from regcal.metrics import isotonic_reliability_curve
+    >>> rng = np.random.default_rng(0)
+    >>> mean = rng.normal(size=2000)
+    >>> y = mean + rng.normal(size=2000)
+    >>> curve = isotonic_reliability_curve(
+    ...     y, Normal(mean, np.ones(2000)), thresholds=[0.0], n_points=5, random_state=0
+    ... )
+    >>> bool(abs(curve.observed[0, 2] - 0.5) < 0.1)
+    True
+    """
+    forecasts = forecasts_at(y, dist, thresholds, sample_weight)
+    check_count(n_simulations, "n_simulations")
+    tail = (1.0 - check_level(confidence, "confidence")) / 2
+    grid = np.linspace(0.0, 1.0, check_count(n_points, "n_points"))
+    rng = as_generator(random_state)
+    lines = [
+        _isotonic_line(forecasts, column, grid, tail, n_simulations, rng)
+        for column in range(len(forecasts.thresholds))
+    ]
+    observed, share, lower, upper = (np.stack(part) for part in zip(*lines, strict=True))
+    predicted = np.where(np.isnan(observed), np.nan, grid)
+    return ReliabilityCurve(
+        forecasts.thresholds, predicted, observed, share, lower, upper, confidence
+    )
+
+
+def _isotonic_line(
+    forecasts: Forecasts,
+    column: int,
+    grid: Array,
+    tail: float,
+    n_simulations: int,
+    rng: np.random.Generator,
+) -> tuple[Array, Array, Array, Array]:
+    """Return one threshold's observed frequency, share of weight, and band, on the grid."""
+    q, weights = forecasts.predicted[:, column], forecasts.weights
+    cells = IsotonicCells(q, weights, _MAX_CELLS)
+    observed = cells.interpolated(forecasts.happened[:, column], grid)
+    # A calibrated outcome has y <= t exactly when its uniform PIT value is below q(t).
+    simulated = np.stack(
+        [cells.interpolated(rng.uniform(size=len(q)) <= q, grid) for _ in range(n_simulations)]
+    )
+    lower, upper = np.quantile(simulated, [tail, 1 - tail], axis=0)
+    nearest = np.rint(q * (len(grid) - 1)).astype(np.intp)
+    share = np.bincount(nearest, weights, len(grid)) / weights.sum()
+    outside = (grid < q.min() - 1e-12) | (grid > q.max() + 1e-12)
+    observed, lower, upper = (np.where(outside, np.nan, v) for v in (observed, lower, upper))
+    return observed, share, lower, upper
+
+
+class IsotonicCells:
+    """Isotonic regression of events on probabilities, prepared for many vectors of events."""
+
+    def __init__(self, predicted: Array, weights: Array, max_cells: float = np.inf) -> None:
+        values, cell_of = np.unique(predicted, return_inverse=True)
+        if len(values) > max_cells:
+            cell_of = (cell_of * int(max_cells)) // len(values)
+        self._cell_of, self._row_weights = cell_of, weights
+        self.weight = np.bincount(cell_of, weights)
+        self.predicted = np.bincount(cell_of, weights * predicted) / self.weight
+
+    def fitted(self, happened: np.ndarray) -> Array:
+        """Return the isotonic frequency in each cell."""
+        rate = np.bincount(self._cell_of, self._row_weights * happened) / self.weight
+        return isotonic_regression(rate, sample_weight=self.weight, y_min=0.0, y_max=1.0)
+
+    def fitted_rows(self, happened: np.ndarray) -> Array:
+        """Return the isotonic frequency of each row."""
+        return self.fitted(happened)[self._cell_of]
+
+    def interpolated(self, happened: np.ndarray, grid: Array) -> Array:
+        """Return the isotonic frequency at given probabilities."""
+        return np.interp(grid, self.predicted, self.fitted(happened))
+
+
+def threshold_calibration_error(
+    y: Any,
+    dist: Any,
+    thresholds: Any = DEFAULT_THRESHOLDS,
+    bins: int = 8,
+    sample_weight: Any = None,
+) -> float:
+    """Return how far frequencies of y <= t are from predicted probabilities, over thresholds.
+
+    Rows are put into bins by their predicted P(Y <= t); a gap is the difference between the mean
+    prediction and the frequency of the event in a bin.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Observed targets.
+    dist : Distribution or anything `as_distribution` takes
+        One predictive distribution per target.
+    thresholds : int, grid or array-like, default=QuantileGrid(16)
+        As calibrators take them.
+    bins : int, default=8
+        Number of equally wide bins of the predicted probability.
+    sample_weight : array-like of shape (n_rows,), optional
+
+    Returns
+    -------
+    float
+        Root mean squared gap over rows and thresholds, in probability. The part that sampling
+        noise is expected to add is removed, so about half of all calibrated models get 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal import Normal
+    >>> from regcal.metrics import threshold_calibration_error
+    >>> rng = np.random.default_rng(0)
+    >>> mean = rng.normal(size=2000)
+    >>> y = mean + rng.normal(size=2000)
+    >>> round(threshold_calibration_error(y, Normal(mean + 0.5, np.ones(2000))), 2)
+    0.12
+    """
+    forecasts = forecasts_at(y, dist, thresholds, sample_weight)
+    table = ProbabilityBins(forecasts, check_count(bins, "bins"))
+    return debiased_root(
+        table.squared_gaps(forecasts.happened).mean(), table.expected_noise().mean()
+    )
+
+
+@dataclass(frozen=True)
+class ThresholdCalibrationTest(CalibrationTest):
+    """The threshold calibration error against chance, in all and at each threshold.
+
+    Attributes
+    ----------
+    error, raw_error, expected, p_value : float
+        See `CalibrationTest`.
+    thresholds : ndarray of shape (n_thresholds,)
+    errors : ndarray of shape (n_thresholds,)
+        Error at each threshold, with expected noise removed.
+    biases : ndarray of shape (n_thresholds,)
+        Mean predicted P(Y <= t) less the frequency of y <= t.
+    p_values : ndarray of shape (n_thresholds,)
+        Adjusted for looking at all thresholds at once: if the model is calibrated, the smallest is
+        below 0.05 with a probability of about 0.05.
+    """
+
+    thresholds: Array
+    errors: Array
+    biases: Array
+    p_values: Array
+
+
+def threshold_calibration_test(
+    y: Any,
+    dist: Any,
+    thresholds: Any = DEFAULT_THRESHOLDS,
+    bins: int = 8,
+    sample_weight: Any = None,
+    *,
+    n_simulations: int = 199,
+    random_state: Any = None,
+) -> ThresholdCalibrationTest:
+    """Test whether, and at which thresholds, errors go beyond what chance explains.
+
+    Parameters
+    ----------
+    y, dist, thresholds, bins, sample_weight
+        As in `threshold_calibration_error`.
+    n_simulations : int, default=199
+        Number of simulated calibrated data sets.
+    random_state : int, RandomState, Generator or None, default=None
+
+    Returns
+    -------
+    ThresholdCalibrationTest
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal import Normal
+    >>> from regcal.metrics import threshold_calibration_test
+    >>> rng = np.random.default_rng(0)
+    >>> mean = rng.normal(size=500)
+    >>> y = mean + rng.normal(size=500)
+    >>> threshold_calibration_test(y, Normal(mean, np.ones(500)), random_state=0).p_value > 0.05
+    True
+    >>> threshold_calibration_test(y, Normal(mean + 1, np.ones(500)), random_state=0).p_value
+    0.005
+    """
+    forecasts = forecasts_at(y, dist, thresholds, sample_weight)
+    table = ProbabilityBins(forecasts, check_count(bins, "bins"))
+    squared, noise = table.squared_gaps(forecasts.happened), table.expected_noise()
+    simulated = _simulated_gaps(forecasts, table, n_simulations, as_generator(random_state))
+    overall = compared_with_chance(squared.mean(), float(noise.mean()), simulated.mean(axis=1))
+    gaps = forecasts.predicted - forecasts.happened
+    return ThresholdCalibrationTest(
+        **vars(overall),
+        thresholds=forecasts.thresholds,
+        errors=np.sqrt(np.maximum(squared - noise, 0.0)),
+        biases=np.average(gaps, axis=0, weights=forecasts.weights),
+        p_values=_adjusted_p_values(squared, simulated),
+    )
+
+
+def _simulated_gaps(
+    forecasts: Forecasts, table: ProbabilityBins, n_simulations: int, rng: np.random.Generator
+) -> Array:
+    """Return mean squared gaps, simulations × thresholds, of outcomes drawn as predicted."""
+    n_rows = len(forecasts.weights)
+    return np.stack(
+        [
+            table.squared_gaps(rng.uniform(size=(n_rows, 1)) <= forecasts.predicted)
+            for _ in range(check_count(n_simulations, "n_simulations"))
+        ]
+    )
+
+
+def _adjusted_p_values(squared: Array, simulated: Array) -> Array:
+    """Compare each standardised gap with the largest one of each simulation (Westfall-Young)."""
+    centre, spread = simulated.mean(axis=0), simulated.std(axis=0)
+    spread = np.where(spread > 0, spread, np.inf)
+    largest = ((simulated - centre) / spread).max(axis=1)
+    exceeding = (largest[:, np.newaxis] >= (squared - centre) / spread - 1e-12).sum(axis=0)
+    return (1 + exceeding) / (1 + len(simulated))
+
+
+@dataclass(frozen=True)
+class BrierDecomposition:
+    """The mean Brier score per threshold and its parts.
+
+    ``score = miscalibration - discrimination + uncertainty`` holds exactly.
+
+    Attributes
+    ----------
+    thresholds : ndarray of shape (n_thresholds,)
+    score : ndarray of shape (n_thresholds,)
+        Mean Brier score; smaller is better.
+    miscalibration : ndarray of shape (n_thresholds,)
+        What isotonic recalibration on these very rows would gain; 0 is best. Positive by chance
+        also for calibrated models.
+    discrimination : ndarray of shape (n_thresholds,)
+        What recalibrated forecasts gain over a constant one; larger is better.
+    uncertainty : ndarray of shape (n_thresholds,)
+        Score of the best constant forecast; a property of the outcomes.
+    """
+
+    thresholds: Array
+    score: Array
+    miscalibration: Array
+    discrimination: Array
+    uncertainty: Array
+
+
+def brier_decomposition(
+    y: Any, dist: Any, thresholds: Any = DEFAULT_THRESHOLDS, sample_weight: Any = None
+) -> BrierDecomposition:
+    """Split the Brier score at each threshold into miscalibration, discrimination, uncertainty.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Observed targets.
+    dist : Distribution or anything `as_distribution` takes
+        One predictive distribution per target.
+    thresholds : int, grid or array-like, default=QuantileGrid(16)
+        As calibrators take them.
+    sample_weight : array-like of shape (n_rows,), optional
+
+    Returns
+    -------
+    BrierDecomposition
+
+    Examples
+    --------
+    >>> from regcal import Normal
+    >>> from regcal.metrics import brier_decomposition
+    >>> dist = Normal([-1.0, -1.0, 1.0, 1.0], [1.0] * 4)
+    >>> parts = brier_decomposition([-2.0, 1.0, 1.0, 2.0], dist, thresholds=[0.0])
+    >>> parts.uncertainty, parts.discrimination
+    (array([0.1875]), array([0.0625]))
+    """
+    forecasts = forecasts_at(y, dist, thresholds, sample_weight)
+    weights, happened = forecasts.weights, forecasts.happened
+
+    def mean_squared(predicted: Array) -> Array:
+        return np.average((predicted - happened) ** 2, axis=0, weights=weights)
+
+    columns = zip(forecasts.predicted.T, happened.T, strict=True)
+    recalibrated = np.stack([IsotonicCells(q, weights).fitted_rows(h) for q, h in columns], axis=1)
+    score, best = mean_squared(forecasts.predicted), mean_squared(recalibrated)
+    uncertainty = mean_squared(np.average(happened, axis=0, weights=weights))
+    return BrierDecomposition(
+        forecasts.thresholds, score, score - best, uncertainty - best, uncertainty
+    )

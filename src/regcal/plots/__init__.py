@@ -1,0 +1,16 @@
+"""Figures in scikit-learn's manner: displays that draw what metrics computed."""
+
+from regcal.plots.calibration_map import CalibrationMapDisplay
+from regcal.plots.density import DensityDisplay
+from regcal.plots.marginal import CoverageDisplay, PitHistogramDisplay
+from regcal.plots.reliability import ReliabilityDisplay
+from regcal.plots.row import RowDisplay
+
+__all__ = [
+    "CalibrationMapDisplay",
+    "CoverageDisplay",
+    "DensityDisplay",
+    "PitHistogramDisplay",
+    "ReliabilityDisplay",
+    "RowDisplay",
+]

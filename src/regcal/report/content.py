@@ -1,0 +1,170 @@
+"""Everything that the report shows, computed.
+
+Depends on the distributions and metrics.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from regcal._validation import Array
+from regcal.distributions import Distribution
+from regcal.grids import make_thresholds
+from regcal.metrics._inputs import as_generator
+from regcal.metrics.calibration import (
+    CoverageCurve,
+    PitHistogram,
+    UniformityTest,
+    coverage_curve,
+    pit_histogram,
+    pit_test,
+)
+from regcal.metrics.compare import Comparison, compare, table_cells
+from regcal.metrics.thresholds import (
+    ReliabilityCurve,
+    ThresholdCalibrationTest,
+    reliability_curve,
+    threshold_calibration_test,
+)
+
+# Beyond these numbers of rows a random part is used: probabilities are cheap, integrals are not.
+_MAX_TEST_ROWS = 20_000
+_MAX_SCORE_ROWS = 2_000
+_MAX_EXPLORER_ROWS = 150
+_EXPLORER_POINTS = 121
+
+
+@dataclass(frozen=True)
+class ModelContent:
+    """What is shown of one model."""
+
+    name: str
+    pit: PitHistogram
+    pit_test: UniformityTest
+    coverage: CoverageCurve
+    reliability: ReliabilityCurve
+    test: ThresholdCalibrationTest
+
+
+@dataclass(frozen=True)
+class ExplorerRow:
+    """One row of the explorer: probabilities and densities on its own grid of the target."""
+
+    name: str
+    outcome: float
+    low: float
+    high: float
+    cdf: list[Array]
+    density: list[Array]
+
+
+@dataclass(frozen=True)
+class Content:
+    """What the report shows: models in order, the last one is judged."""
+
+    n_rows: int
+    n_test_rows: int
+    comparison: Comparison
+    models: list[ModelContent]
+    explorer: list[ExplorerRow]
+
+    def score_table(self) -> list[list[str]]:
+        """Return the cells of the score table, metric by metric."""
+        return [table_cells(metric) for metric in self.comparison.metrics]
+
+    def chart_data(self) -> dict[str, Any]:
+        """Return what the figures in the page draw, as lists and numbers."""
+        return {
+            "models": [_model_data(model) for model in self.models],
+            "explorer": [vars(row) for row in self.explorer],
+        }
+
+
+def _model_data(model: ModelContent) -> dict[str, Any]:
+    curve = model.reliability
+    return {
+        "name": model.name,
+        "pit": vars(model.pit),
+        "coverage": vars(model.coverage),
+        "reliability": {
+            key: getattr(curve, key) for key in ("predicted", "observed", "lower", "upper")
+        },
+        "thresholds": model.test.thresholds,
+        "errors": model.test.errors,
+        "biases": model.test.biases,
+        "p_values": model.test.p_values,
+    }
+
+
+def compute_content(
+    y: Array,
+    dists: dict[str, Distribution],
+    weights: Array,
+    *,
+    thresholds: Any,
+    row_names: list[str] | None,
+    random_state: Any,
+) -> Content:
+    """Return the report's content; large data are represented by random rows."""
+    rng = as_generator(random_state)
+    used = np.flatnonzero(weights)
+    rows = _some(used, _MAX_TEST_ROWS, rng)
+    # All models and tables are judged at the same thresholds.
+    grid = make_thresholds(thresholds, y[rows], weights[rows])
+    models = [
+        _model_content(name, y[rows], dist[rows], weights[rows], grid, rng)
+        for name, dist in dists.items()
+    ]
+    scored = _some(rows, _MAX_SCORE_ROWS, rng)
+    parts = {name: dist[scored] for name, dist in dists.items()}
+    comparison = compare(y[scored], parts, weights[scored], thresholds=grid)
+    explored = _some(rows, _MAX_EXPLORER_ROWS, rng)
+    explorer = _explorer_rows(y, list(dists.values()), explored, row_names)
+    return Content(len(used), len(rows), comparison, models, explorer)
+
+
+def _some(rows: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Return at most so many rows, in their order."""
+    if len(rows) <= count:
+        return rows
+    return np.sort(rng.choice(rows, size=count, replace=False))
+
+
+def _model_content(
+    name: str, y: Array, dist: Distribution, weights: Array, thresholds: Array, rng: Any
+) -> ModelContent:
+    return ModelContent(
+        name=name,
+        pit=pit_histogram(y, dist, sample_weight=weights),
+        pit_test=pit_test(y, dist, sample_weight=weights),
+        coverage=coverage_curve(y, dist, sample_weight=weights),
+        reliability=reliability_curve(y, dist, thresholds, sample_weight=weights),
+        test=threshold_calibration_test(
+            y, dist, thresholds, sample_weight=weights, random_state=rng
+        ),
+    )
+
+
+def _explorer_rows(
+    y: Array, dists: list[Distribution], rows: np.ndarray, row_names: list[str] | None
+) -> list[ExplorerRow]:
+    parts = [dist[rows] for dist in dists]
+    ends = np.concatenate([part.ppf(np.array([[0.005, 0.995]])) for part in parts], axis=1)
+    ends = np.concatenate([ends, y[rows, np.newaxis]], axis=1)
+    low, high = ends.min(axis=1), ends.max(axis=1)
+    margin = 0.05 * (high - low)
+    grids = np.linspace(low - margin, high + margin, _EXPLORER_POINTS, axis=1)
+    cdfs = [part.cdf(grids) for part in parts]
+    densities = [part.pdf(grids) for part in parts]
+    return [
+        ExplorerRow(
+            name=str(rows[k]) if row_names is None else row_names[rows[k]],
+            outcome=float(y[rows[k]]),
+            low=float(grids[k, 0]),
+            high=float(grids[k, -1]),
+            cdf=[cdf[k] for cdf in cdfs],
+            density=[density[k] for density in densities],
+        )
+        for k in range(len(rows))
+    ]

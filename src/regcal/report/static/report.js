@@ -1,0 +1,269 @@
+"use strict";
+// Draws the figures of the report with Chart.js and runs the explorer. All text from the data
+// enters the page through textContent or onto a canvas, never as HTML.
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const models = data.models;
+  const element = (id) => document.getElementById(id);
+  const charts = [];
+  const VIRIDIS = ["#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30"];
+
+  // ------------------------------------------------------------------------------------ colours
+
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+  const modelColour = (k) => colour(k === models.length - 1 ? "last" : "first");
+  const modelDash = (k) => (k === models.length - 1 ? [] : [6, 4]);
+
+  function thresholdColour(k, count) {
+    const place = count === 1 ? 0 : Math.round((k / (count - 1)) * (VIRIDIS.length - 1));
+    const dark = document.documentElement.dataset.theme === "dark";
+    return VIRIDIS[dark ? Math.max(place, 2) : Math.min(place, 6)];
+  }
+
+  function setTheme(theme) {
+    document.documentElement.dataset.theme = theme;
+    element("theme").textContent = theme === "dark" ? "Light" : "Dark";
+    element("theme").setAttribute("aria-pressed", String(theme === "dark"));
+    charts.splice(0).forEach((chart) => chart.destroy());
+    drawAll();
+  }
+
+  // --------------------------------------------------------------------------------- small parts
+
+  const points = (x, y) => x.map((value, k) => ({ x: value, y: y[k] })).filter((p) => p.x !== null && p.y !== null);
+  const short = (value) => Number(value.toPrecision(4)).toString();
+
+  function line(label, values, options) {
+    return { label, data: values, showLine: true, borderWidth: 2, pointRadius: 0, ...options };
+  }
+
+  function band(x, lower, upper) {
+    const edge = { borderWidth: 0, pointRadius: 0, pointHitRadius: 0, label: "", quiet: true };
+    return [
+      line("", points(x, lower), edge),
+      line("", points(x, upper), { ...edge, fill: "-1", backgroundColor: colour("band") }),
+    ];
+  }
+
+  function diagonal() {
+    return line("", [{ x: 0, y: 0 }, { x: 1, y: 1 }], { borderColor: colour("muted"), borderWidth: 1, borderDash: [2, 3], quiet: true, pointHitRadius: 0 });
+  }
+
+  function axis(title, limits) {
+    return {
+      type: "linear", ...limits,
+      title: { display: true, text: title, color: colour("text") },
+      ticks: { color: colour("muted"), maxTicksLimit: 6, includeBounds: false },
+      grid: { color: colour("line"), lineWidth: 0.5 },
+    };
+  }
+
+  function draw(id, datasets, x, y, extra) {
+    const shown = (item, chart) => !chart.datasets[item.datasetIndex].quiet && item.text !== "";
+    const chart = new Chart(element(id), {
+      type: "scatter",
+      data: { datasets },
+      options: {
+        animation: false, maintainAspectRatio: false, scales: { x, y },
+        plugins: {
+          legend: { display: extra.legend !== false, onClick: null, labels: { filter: shown, color: colour("text"), usePointStyle: false, boxHeight: 1, boxWidth: 24 } },
+          tooltip: { enabled: extra.tooltip !== false, filter: (item) => !item.dataset.quiet, callbacks: { label: (item) => `${item.dataset.label}: ${short(item.parsed.x)}, ${short(item.parsed.y)}` } },
+        },
+      },
+      plugins: extra.plugins || [],
+    });
+    charts.push(chart);
+    return chart;
+  }
+
+  // ------------------------------------------------------------------------------------- figures
+
+  function drawErrors() {
+    const datasets = models.map((model, k) => line(model.name, points(model.thresholds, model.errors), {
+      borderColor: modelColour(k), borderDash: modelDash(k), pointRadius: 4, pointBorderColor: modelColour(k),
+      pointBackgroundColor: model.p_values.map((p) => (p < 0.05 ? modelColour(k) : colour("panel"))),
+    }));
+    draw("errors", datasets, axis(`Threshold t of ${data.target}`, {}), axis("Error in probability", { beginAtZero: true, suggestedMax: 0.05 }), {});
+  }
+
+  function drawCoverage() {
+    const curve = models[models.length - 1].coverage;
+    const datasets = [...band(curve.nominal, curve.lower, curve.upper), diagonal()];
+    models.forEach((model, k) => datasets.push(line(model.name, points(model.coverage.nominal, model.coverage.observed), {
+      borderColor: modelColour(k), backgroundColor: modelColour(k), borderDash: modelDash(k), pointRadius: 2,
+    })));
+    draw("coverage", datasets, axis("Nominal coverage", { min: 0, max: 1 }), axis("Observed coverage", { min: 0, max: 1 }), {});
+  }
+
+  function reliabilityLines(model, chosen) {
+    const count = model.thresholds.length;
+    const lines = [diagonal()];
+    const curve = model.reliability;
+    if (chosen >= 0) lines.push(...band(curve.predicted[chosen], curve.lower[chosen], curve.upper[chosen]));
+    for (let k = 0; k < count; k += 1) {
+      if (chosen >= 0 && k !== chosen) continue;
+      const tint = thresholdColour(k, count);
+      lines.push(line(`t = ${short(model.thresholds[k])}`, points(curve.predicted[k], curve.observed[k]), { borderColor: tint, backgroundColor: tint, pointRadius: 3, borderWidth: 1.5 }));
+    }
+    return lines;
+  }
+
+  function drawReliability() {
+    const chosen = Number(element("line").value);
+    models.forEach((model, k) => {
+      const old = Chart.getChart("reliability-" + k);
+      if (old) { charts.splice(charts.indexOf(old), 1); old.destroy(); }
+      draw("reliability-" + k, reliabilityLines(model, chosen), axis("Predicted P(Y ≤ t)", { min: 0, max: 1 }), axis("Frequency of y ≤ t", { min: 0, max: 1 }), { legend: chosen >= 0 });
+    });
+  }
+
+  function drawPit() {
+    const top = Math.max(...models.map((model) => Math.max(model.pit.upper, ...model.pit.density)));
+    models.forEach((model, k) => {
+      const shade = {
+        id: "shade",
+        afterDatasetsDraw(chart) {
+          const { ctx, chartArea, scales } = chart;
+          const high = scales.y.getPixelForValue(model.pit.upper);
+          ctx.fillStyle = colour("band");
+          ctx.fillRect(chartArea.left, high, chartArea.width, scales.y.getPixelForValue(model.pit.lower) - high);
+        },
+      };
+      const edges = model.pit.edges;
+      charts.push(new Chart(element("pit-" + k), {
+        type: "bar",
+        data: {
+          labels: model.pit.density.map((_, b) => `${short(edges[b])}–${short(edges[b + 1])}`),
+          datasets: [{ data: model.pit.density, backgroundColor: modelColour(k), barPercentage: 1, categoryPercentage: 0.96 }],
+        },
+        options: {
+          animation: false, maintainAspectRatio: false,
+          plugins: { legend: { display: false } },
+          scales: { x: { ...axis("PIT value F(y)", {}), type: "category" }, y: axis("Relative frequency", { min: 0, suggestedMax: top }) },
+        },
+        plugins: [shade],
+      }));
+    });
+  }
+
+  // ------------------------------------------------------------------------------------ explorer
+
+  const state = { row: 0, t: 0 };
+  const explorer = {};
+
+  function interpolate(row, values, t) {
+    const place = ((t - row.low) / (row.high - row.low)) * (values.length - 1);
+    const left = Math.min(values.length - 2, Math.max(0, Math.floor(place)));
+    return values[left] + (place - left) * (values[left + 1] - values[left]);
+  }
+
+  function showReading() {
+    const row = data.explorer[state.row];
+    const parts = models.map((model, k) => `${model.name} ${interpolate(row, row.cdf[k], state.t).toFixed(3)}`);
+    element("reading").textContent = `P(${data.target} ≤ ${short(state.t)}): ${parts.join(" → ")}. Outcome: ${short(row.outcome)}`;
+    element("threshold").setAttribute("aria-valuetext", `t = ${short(state.t)}`);
+    explorer.cdf.draw();
+    explorer.density.draw();
+  }
+
+  const cursor = {
+    id: "cursor",
+    afterDatasetsDraw(chart) {
+      const { ctx, chartArea, scales } = chart;
+      const upright = (value, tint, dash) => {
+        const x = scales.x.getPixelForValue(value);
+        ctx.save();
+        ctx.strokeStyle = tint;
+        ctx.lineWidth = 1.5;
+        ctx.setLineDash(dash);
+        ctx.beginPath();
+        ctx.moveTo(x, chartArea.top);
+        ctx.lineTo(x, chartArea.bottom);
+        ctx.stroke();
+        ctx.restore();
+      };
+      upright(data.explorer[state.row].outcome, colour("muted"), [2, 3]);
+      upright(state.t, colour("text"), []);
+    },
+  };
+
+  function drawRow() {
+    const row = data.explorer[state.row];
+    const grid = row.cdf[0].map((_, k) => row.low + ((row.high - row.low) * k) / (row.cdf[0].length - 1));
+    for (const [id, key, title, limits] of [["cdf", "cdf", "P(Y ≤ t)", { min: 0, max: 1 }], ["density", "density", "Density", { min: 0 }]]) {
+      if (explorer[id]) { charts.splice(charts.indexOf(explorer[id]), 1); explorer[id].destroy(); }
+      const datasets = models.map((model, k) => line(model.name, points(grid, row[key][k]), { borderColor: modelColour(k), borderDash: modelDash(k) }));
+      explorer[id] = draw(id, datasets, axis(`Threshold t of ${data.target}`, { min: row.low, max: row.high }), axis(title, limits), { plugins: [cursor], tooltip: false });
+    }
+    showReading();
+  }
+
+  function setThreshold(share) {
+    const row = data.explorer[state.row];
+    state.t = row.low + share * (row.high - row.low);
+    showReading();
+  }
+
+  function setRow(index) {
+    state.row = Math.min(data.explorer.length - 1, Math.max(0, index));
+    element("row").value = String(state.row);
+    const row = data.explorer[state.row];
+    state.t = row.low + (element("threshold").value / 1000) * (row.high - row.low);
+    drawRow();
+  }
+
+  function followPointer(id) {
+    const canvas = element(id);
+    const move = (event) => {
+      const area = explorer[id].chartArea;
+      const share = (event.clientX - canvas.getBoundingClientRect().left - area.left) / area.width;
+      element("threshold").value = String(Math.round(1000 * Math.min(1, Math.max(0, share))));
+      setThreshold(element("threshold").value / 1000);
+    };
+    canvas.addEventListener("pointerdown", (event) => { canvas.setPointerCapture(event.pointerId); move(event); });
+    canvas.addEventListener("pointermove", (event) => { if (event.buttons) move(event); });
+  }
+
+  // --------------------------------------------------------------------------------------- start
+
+  function showColourKey() {
+    const thresholds = models[0].thresholds;
+    const tints = thresholds.map((_, k) => thresholdColour(k, thresholds.length));
+    element("key-low").textContent = `t = ${short(thresholds[0])}`;
+    element("key-high").textContent = short(thresholds[thresholds.length - 1]);
+    element("ramp").style.background = `linear-gradient(to right, ${tints.join(", ")}, ${tints[tints.length - 1]})`;
+  }
+
+  function addOptions(id, labels) {
+    labels.forEach(([value, text]) => {
+      const option = document.createElement("option");
+      option.value = value;
+      option.textContent = text;
+      element(id).append(option);
+    });
+  }
+
+  function drawAll() {
+    explorer.cdf = explorer.density = undefined;
+    drawErrors();
+    drawCoverage();
+    drawReliability();
+    showColourKey();
+    drawPit();
+    drawRow();
+  }
+
+  addOptions("row", data.explorer.map((row, k) => [k, `${row.name} (${data.target} = ${short(row.outcome)})`]));
+  addOptions("line", models[0].thresholds.map((t, k) => [k, `t = ${short(t)}`]));
+  element("row").addEventListener("change", () => setRow(Number(element("row").value)));
+  element("previous").addEventListener("click", () => setRow(state.row - 1));
+  element("next").addEventListener("click", () => setRow(state.row + 1));
+  element("threshold").addEventListener("input", () => setThreshold(element("threshold").value / 1000));
+  element("line").addEventListener("change", drawReliability);
+  element("theme").addEventListener("click", () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
+  followPointer("cdf");
+  followPointer("density");
+  const first = data.explorer[0];
+  state.t = (first.low + first.high) / 2;
+  setTheme(window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+})();
