@@ -40,6 +40,9 @@ _COARSE = 2e-3  # steps below this share of the half-range are as good as none
 _BARRIER_ROWS, _BARRIER_LEVELS = 24, 32
 _BARRIER_WEIGHT, _BARRIER_WIDTH = 0.03, 0.02
 
+# A base that is flatter than this, in half-ranges of the targets, has no density to speak of.
+_LARGEST_SPREAD = 1e4
+
 # Beyond so many points they are merged in cells of (u, t, slope).
 _MAX_POINTS = 4000
 _CELLS_U, _CELLS_T, _CELLS_PER_LOG = 128, 128, 8.0
@@ -53,6 +56,11 @@ class PathPoints:
     s: Array
     spread: Array
     weights: Array
+
+    def where(self, wanted: np.ndarray) -> "PathPoints":
+        """Return some of the points."""
+        parts = (self.u, self.s, self.spread, self.weights)
+        return PathPoints(*(part[wanted] for part in parts))
 
     def merged(self) -> "PathPoints":
         """Return one point per fine cell, at the mean of its points; targets at cell centres."""
@@ -138,19 +146,22 @@ class DensityCalibrator(GPMapCalibrator):
 
     def _path_points(self, dist: Distribution, targets: Array, weights: Array) -> PathPoints:
         u, logslope = dist.probit(targets), dist.logslope(targets)
-        spread = np.exp(-logslope) / self.axes_.halfwidth
+        with np.errstate(over="ignore"):
+            spread = np.exp(-logslope) / self.axes_.halfwidth
         beyond = np.abs(u) > LARGEST_PROBIT
         if beyond.any():
             # the process is frozen where the path leaves the box
             edges = dist.from_probit(np.array([[-LARGEST_PROBIT, LARGEST_PROBIT]]))
             exits = np.where(u < 0, edges[:, :1], edges[:, 1:])
             targets, spread = np.where(beyond, exits, targets), np.where(beyond, 0.0, spread)
-        return PathPoints(
+        points = PathPoints(
             u.ravel(),
             self.axes_.target_axis(targets).ravel(),
             spread.ravel(),
             np.broadcast_to(weights, u.shape).ravel(),
         )
+        # not where the base has no density: there is no path to follow
+        return points.where(np.isfinite(points.u) & (points.spread < _LARGEST_SPREAD))
 
     def _barrier_points(self, dist: Distribution, weights: Array) -> PathPoints:
         """Return points on the paths of representative rows, at which eta has to increase."""
@@ -162,8 +173,7 @@ class DensityCalibrator(GPMapCalibrator):
         targets = np.linspace(self.axes_.low, self.axes_.high, _BARRIER_LEVELS + 2)[1:-1]
         grid = np.broadcast_to(targets, (len(rows), len(targets)))
         points = self._path_points(dist[rows], grid, np.full((len(rows), 1), _BARRIER_WEIGHT))
-        inside = np.abs(points.u) < LARGEST_PROBIT
-        return PathPoints(*(part[inside] for part in _columns(points)))
+        return points.where(np.abs(points.u) < LARGEST_PROBIT)
 
     def _fit_process(self, points: PathPoints, barrier: PathPoints) -> FittedProcess:
         def slopes(basis: HilbertBasis, at: PathPoints) -> TensorDesign:
@@ -180,7 +190,3 @@ class DensityCalibrator(GPMapCalibrator):
             )
 
         return fit_process(likelihood, kernel=self.kernel, extra_variances=LINEAR_VARIANCES)
-
-
-def _columns(points: PathPoints) -> tuple[Array, Array, Array, Array]:
-    return points.u, points.s, points.spread, points.weights

@@ -24,6 +24,9 @@ from regcal.gp import FittedProcess, Link, Probit
 # Beyond this many standard deviations the process is frozen and eta goes on as a straight line.
 LARGEST_PROBIT = 6.0
 
+# From here on, a map with a prior of 1/2 fades into the identity.
+_FADING_PROBIT = 3.0
+
 # Prior variances of the linear terms: the constant and the slope in u.
 LINEAR_VARIANCES = (1.0, 1.0)
 
@@ -92,6 +95,11 @@ class GPMapCalibrator(Calibrator):
     def _link(self) -> Link:
         """The function that turns the process into a probability."""
         return Probit()
+
+    @property
+    def _zero_prior(self) -> bool:
+        """Whether the process returns to 1/2 instead of the base model."""
+        return False
 
     def _prior_mean(self, u: Array) -> Array:
         """Return the prior mean on the link scale: the base model."""
@@ -163,12 +171,23 @@ class GPMapCalibrator(Calibrator):
         grid = axes.probit_axis(u), axes.target_axis(t), extra
         mean, variance = process.mean_grid(*grid), process.variance_grid(*grid)
         eta = self._link.average_probit(self._prior_mean(u)[:, np.newaxis] + mean, variance)
+        if self._zero_prior:
+            return WarpMap(u, t, fade_out(u, eta - u[:, np.newaxis]), (1.0, 1.0))
         slopes = self._tail_slopes((float(variance[0].mean()), float(variance[-1].mean())))
         low, high = (max(slope, SMALLEST_SLOPE) for slope in slopes)
         return WarpMap(u, t, eta - u[:, np.newaxis], (low, high))
 
     def _transform(self, dist: Distribution) -> Distribution:
         return Warped(self.start_.transform(dist), self.map_)
+
+
+def fade_out(u: Array, h: Array) -> Array:
+    """Return a map that fades into the identity where the base says nearly 0 or nearly 1.
+
+    A classifier whose prior is 1/2 never reaches 0 and 1, so that mass would be left at infinity.
+    """
+    share = np.clip((LARGEST_PROBIT - np.abs(u)) / (LARGEST_PROBIT - _FADING_PROBIT), 0.0, 1.0)
+    return (share**2 * (3.0 - 2.0 * share))[:, np.newaxis] * h
 
 
 def starting_point(dist: Distribution, y: Array, weights: Array) -> Calibrator:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from regcal._validation import Array
 from regcal.calibrators.base import Calibrator
-from regcal.calibrators.gp_map import LARGEST_PROBIT, MapAxes
+from regcal.calibrators.gp_map import LARGEST_PROBIT, MapAxes, fade_out
 from regcal.distributions import Distribution, Segmented, as_distribution
 from regcal.distributions.segmented import keep_masses
 from regcal.distributions.warped import Warped, WarpMap
@@ -181,7 +181,7 @@ class PaperGPCalibrator(Calibrator):
         t = np.linspace(self.axes_.low, self.axes_.high, _TABLE[1])
         uu, tt = np.meshgrid(u, t, indexing="ij")
         eta = ndtri(np.clip(self._probability(ndtr(uu), tt), 1e-12, 1 - 1e-12))
-        return WarpMap(u, t, eta.reshape(uu.shape) - uu, (1.0, 1.0))
+        return WarpMap(u, t, fade_out(u, eta.reshape(uu.shape) - uu), (1.0, 1.0))
 
     def _transform(self, dist: Distribution) -> Distribution:
         warped = Warped(dist, self.map_)

@@ -184,7 +184,7 @@ class GPCalibrator(GPMapCalibrator):
         self.map_ = self._averaged_map()
 
     def _start(self, dist: Distribution, y: Array, weights: Array) -> Calibrator:
-        if self.prior == "zero":
+        if self._zero_prior:
             return IdentityCalibrator().fit(dist, y, weights)
         return starting_point(dist, y, weights)
 
@@ -204,17 +204,21 @@ class GPCalibrator(GPMapCalibrator):
         variances = LINEAR_VARIANCES[: extra.shape[1]]
         return fit_process(likelihood, kernel=self.kernel, extra_variances=variances)
 
+    @property
+    def _zero_prior(self) -> bool:
+        return self.prior == "zero"
+
     def _prior_mean(self, u: Array) -> Array:
-        if self.prior == "zero":
+        if self._zero_prior:
             return np.zeros_like(u)
         # the base's probability on the scale of the link
         return u if isinstance(self._link, Probit) else log_ndtr(u) - log_ndtr(-u)
 
     def _extra(self, u: Array) -> Array:
-        return super()._extra(u)[..., : 0 if self.prior == "zero" else 2]
+        return super()._extra(u)[..., : 0 if self._zero_prior else 2]
 
     def _tail_slopes(self, variances: tuple[float, float]) -> tuple[float, float]:
-        if self.prior == "zero" or not isinstance(self._link, Probit):
+        if not isinstance(self._link, Probit):
             return 1.0, 1.0
         return super()._tail_slopes(variances)
 

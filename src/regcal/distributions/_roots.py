@@ -9,17 +9,17 @@ import numpy as np
 
 from regcal._validation import Array
 
-_MAX_WIDENINGS = 1100
+_MAX_WIDENINGS = 60
+_FARTHEST = 1e300
 _MAX_STEPS = 200
 _SLOW_STEPS = 40
 _TOLERANCE = 1e-13
 _EPS = float(np.finfo(float).eps)
 
-RowFunction = Callable[[np.ndarray, Array], tuple[Array, Array]]
-Function = RowFunction
+Function = Callable[[np.ndarray, Array], tuple[Array, Array]]
 
 
-def solve_increasing(function: RowFunction, targets: Array, low: Array, high: Array) -> Array:
+def solve_increasing(function: Function, targets: Array, low: Array, high: Array) -> Array:
     """Return points at which increasing functions reach `targets`.
 
     Parameters
@@ -27,7 +27,8 @@ def solve_increasing(function: RowFunction, targets: Array, low: Array, high: Ar
     function : callable
         Takes row numbers (m,) and points (m, 1); returns values and slopes there.
     targets : ndarray of shape (n_rows, n_points)
-        Values to reach; infinite ones give infinite points.
+        Values to reach; infinite ones give infinite points, and those that are not reached within
+        1e300 give that.
     low, high : ndarray of shape (n_rows, n_points)
         First guesses of a bracket; widened where they do not enclose the solution.
 
@@ -57,19 +58,21 @@ def _widened(evaluate: Function, targets: Array, low: Array, high: Array) -> tup
     for end, direction in ((low, -1.0), (high, 1.0)):
         step = first_step.copy()
         left = np.arange(len(targets))
-        for _ in range(_MAX_WIDENINGS):
+        for widening in range(_MAX_WIDENINGS):
             values, _ = evaluate(left, end[left])
-            left = left[direction * targets[left] > direction * values]
+            short = direction * targets[left] > direction * values
+            left = left[short & (direction * end[left] < _FARTHEST)]
             if len(left) == 0:
                 break
-            end[left] = np.clip(end[left] + direction * step[left], -1e300, 1e300)
-            step[left] *= 2.0
+            end[left] = np.clip(end[left] + direction * step[left], -_FARTHEST, _FARTHEST)
+            with np.errstate(over="ignore"):
+                step[left] *= 2.0 ** (1 + widening)
     return low, high
 
 
 def _newton_bisection(evaluate: Function, targets: Array, low: Array, high: Array) -> Array:
     """Newton steps that fall back to bisection when they leave the bracket or are slow."""
-    point = 0.5 * (low + high)
+    point = _middle(low, high)
     left = np.arange(len(targets))
     for step in range(_MAX_STEPS):
         at = point[left]
@@ -84,8 +87,15 @@ def _newton_bisection(evaluate: Function, targets: Array, low: Array, high: Arra
         close = np.abs(error) <= _TOLERANCE * (1 + np.abs(targets[left]))
         settled = close | (highest - lowest <= spacing)
         inside = (newton > lowest) & (newton < highest) & (step < _SLOW_STEPS)
-        point[left] = np.where(inside, newton, np.where(settled, at, 0.5 * (lowest + highest)))
+        point[left] = np.where(inside, newton, np.where(settled, at, _middle(lowest, highest)))
         left = left[~settled]
         if len(left) == 0:
             break
     return point
+
+
+def _middle(low: Array, high: Array) -> Array:
+    """Return a point between two: in size where they are of one sign and far apart."""
+    small, large = np.minimum(np.abs(low), np.abs(high)), np.maximum(np.abs(low), np.abs(high))
+    far_apart = (np.sign(low) == np.sign(high)) & (large > 1e3 * small)
+    return np.where(far_apart, np.sign(low) * np.sqrt(small) * np.sqrt(large), 0.5 * (low + high))

@@ -184,7 +184,8 @@ class ProbitMapped(ProbitDistribution):
         image = self.mapping(z)
         with np.errstate(invalid="ignore"):
             change = 0.5 * (z - image) * (z + image) + self.mapping.log_derivative(z)
-        return np.where(np.isneginf(logpdf), -np.inf, logpdf + change)
+        outside = np.isneginf(logpdf) | np.isinf(z)
+        return np.where(outside, -np.inf, logpdf + change)
 
     def _from_probit(self, probits: Array) -> Array:
         return self.base._from_probit(self.mapping.inverse(probits))

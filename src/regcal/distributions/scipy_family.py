@@ -113,14 +113,25 @@ class ScipyDistribution(Distribution):
         return values
 
     def _from_probit(self, probits: Array) -> Array:
+        # SciPy's own quantiles; beyond |z| = 37 their level is not a number any more
+        probits = np.broadcast_to(probits, (len(self), probits.shape[1]))
+        quantiles = self._near_quantiles(probits)
+        far = np.isfinite(probits) & ((np.abs(probits) > 37.0) | ~np.isfinite(quantiles))
+        if far.any():
+            rows, columns = np.nonzero(far)
+            solved = super(type(self), self._take(rows))._from_probit(probits[far][:, np.newaxis])
+            quantiles[rows, columns] = solved[:, 0]
         start, end = self._scipy("support")
-        return np.clip(super()._from_probit(probits), start, end)
+        return np.clip(quantiles, start, end)
+
+    def _near_quantiles(self, probits: Array) -> Array:
+        z = np.clip(probits, -37.0, 37.0)
+        with np.errstate(all="ignore"):
+            near = np.where(z < 0, self._scipy("ppf", ndtr(z)), self._scipy("isf", ndtr(-z)))
+        return np.where(np.isinf(probits), probits, near)
 
     def _bracket(self, probits: Array) -> tuple[Array, Array]:
-        # SciPy's own quantiles are close; beyond |z| = 37 their level is not a number any more
-        z = np.clip(np.where(np.isfinite(probits), probits, 0.0), -37.0, 37.0)
-        with np.errstate(all="ignore"):
-            guess = np.where(z < 0, self._scipy("ppf", ndtr(z)), self._scipy("isf", ndtr(-z)))
+        guess = self._near_quantiles(np.where(np.isfinite(probits), probits, 0.0))
         guess = np.where(np.isfinite(guess), guess, self._scipy("ppf", 0.5))
         return guess, guess
 

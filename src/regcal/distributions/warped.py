@@ -15,7 +15,7 @@ import numpy as np
 from scipy.interpolate import RectBivariateSpline
 
 from regcal._validation import Array
-from regcal.distributions.base import Distribution, ProbitDistribution, log_normal_density
+from regcal.distributions.base import Distribution, ProbitDistribution
 
 # Knots per row at which eta is made increasing, and their smallest distance in u.
 _N_KNOTS = 64
@@ -196,7 +196,8 @@ class _Knots:
         rise, fall = np.where(k < last, right - here, here - left), here - left
         fall = np.where(k > 0, fall, rise)
         harmonic = 2 * fall * rise / (fall + rise)
-        kept = _take(self.kept, k) & (own > floor)
+        # the slopes of the end knots are those of the straight lines beyond them
+        kept = (_take(self.kept, k) & (own > floor)) | (k == 0) | (k == last)
         return np.maximum(np.where(kept, own, harmonic), floor)
 
 
@@ -260,7 +261,9 @@ class Warped(ProbitDistribution):
         """Return eta, as the map has it, and its slope per knot step at knots number `k`."""
         u, t = self._place(k)
         h, h_u, h_t = self.warp.gradient(u, t)
-        slope = 1.0 + h_u + h_t * np.exp(-self.base._logslope(t))
+        with np.errstate(over="ignore", invalid="ignore"):
+            # not a number in a hole of the base, where neighbouring knots decide
+            slope = 1.0 + h_u + h_t * np.exp(-self.base._logslope(t))
         slope = np.where(k == 0, self.warp.slopes[0], slope)
         slope = np.where(k == _N_KNOTS - 1, self.warp.slopes[1], slope)
         return u + h, self._range[1] * slope
@@ -313,9 +316,14 @@ class Warped(ProbitDistribution):
         return np.log(slope) + self.base._logslope(points)
 
     def _logpdf(self, points: Array) -> Array:
-        pieces = self._curve(self.base._probit(points))
-        slope = pieces.derivative() / self._range[1]
-        return log_normal_density(pieces.value()) + np.log(slope) + self.base._logslope(points)
+        # as a change of the base's density, so that its support is kept
+        logpdf, u = self.base._logpdf(points), self.base._probit(points)
+        pieces = self._curve(u)
+        eta = pieces.value()
+        with np.errstate(invalid="ignore"):
+            change = 0.5 * (u - eta) * (u + eta) + np.log(pieces.derivative() / self._range[1])
+        outside = np.isneginf(logpdf) | np.isinf(u)
+        return np.where(outside, -np.inf, logpdf + change)
 
     def _from_probit(self, probits: Array) -> Array:
         probits = np.broadcast_to(probits, (len(self), probits.shape[1]))
@@ -330,7 +338,7 @@ class Warped(ProbitDistribution):
 
     def _kinks(self) -> Array:
         start, step = self._range
-        own = self.base._from_probit(start + step * np.arange(0, _N_KNOTS, 2))
+        own = self.base._from_probit(start + step * np.arange(_N_KNOTS))
         base = self.base._kinks()
         if base is None:
             return own
