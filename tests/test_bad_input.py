@@ -266,7 +266,7 @@ BAD_FITS = {
     "no targets": (([],), ("y is empty",)),
     "string targets": ((["a", "b", "c"],), ("y must hold numbers",)),
     "negative weight": (([0.0, 1.0, 2.0], [1.0, -1.0, 1.0]), ("-1.0 at index 1", "Use 0")),
-    "zero weights": (([0.0, 1.0, 2.0], [0.0, 0.0, 0.0]), ("All sample weights are 0",)),
+    "zero weights": (([0.0, 1.0, 2.0], [0.0, 0.0, 0.0]), ("weights are zero",)),
     "number of weights": (([0.0, 1.0, 2.0], [1.0]), ("1 sample weights for 3 rows",)),
     "NaN weight": (([0.0, 1.0, 2.0], [1.0, np.nan, 1.0]), ("sample_weight", "nan at index 1")),
 }

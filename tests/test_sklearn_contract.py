@@ -26,6 +26,10 @@ ESTIMATORS = CALIBRATORS | {
 }
 every_estimator = pytest.mark.parametrize("name", ESTIMATORS)
 every_calibrator = pytest.mark.parametrize("name", CALIBRATORS)
+# The paper's reference draws its pairs at random, so that every order of rows gives another draw.
+every_exact_calibrator = pytest.mark.parametrize(
+    "name", [name for name in CALIBRATORS if name != "gpc-paper"]
+)
 every_map = pytest.mark.parametrize("binary", [regcal.BetaCalibrator, regcal.LogisticCalibrator])
 
 # These never call fit with a matrix.
@@ -74,7 +78,7 @@ def test_clone_forgets_the_fit_and_keeps_the_parameters(name, rows):
     fitted = CALIBRATORS[name]().fit(*rows)
     copy = clone(fitted)
 
-    assert repr(copy) == repr(fitted)
+    assert repr(copy) == repr(CALIBRATORS[name]())
     assert not hasattr(copy, "n_rows_seen_")
     check_is_fitted(fitted)
     assert_array_equal(
@@ -121,7 +125,7 @@ def test_a_second_fit_forgets_the_first(name, rows):
     assert_array_equal(cal.transform(dist).logpdf(y), fresh.transform(dist).logpdf(y))
 
 
-@every_calibrator
+@every_exact_calibrator
 def test_weights_are_repetitions(name, rows, rng):
     """A weight of two counts as two rows."""
     dist, y = rows
@@ -151,7 +155,7 @@ def test_unit_weights_are_no_weights(name, rows):
     assert_array_equal(scores(name, *rows, np.ones(40)), scores(name, *rows))
 
 
-@every_calibrator
+@every_exact_calibrator
 def test_order_of_rows_does_not_matter(name, rows, rng):
     """Shuffled rows teach the same."""
     dist, y = rows
