@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 import regcal
 from regcal.datasets import load_concrete
 
-METHODS = ("identity", "e-logistic", "e-beta")
+METHODS = ("identity", "e-beta", "gpc", "gp-density")
 
 
 def run_demo(folder: str | Path | None = None) -> str:
@@ -58,8 +58,7 @@ def run_demo(folder: str | Path | None = None) -> str:
     lines += [
         "",
         "A larger log score and a smaller CRPS are better; the interval should hold for 90 %.",
-        "Next: regcal.get_calibrator(name).fit(held_out, y).transform(new) with your own model,",
-        "see README.md.",
+        "Next, with your own model: regcal.CalibratedRegressorCV(model).fit(X, y), see README.md.",
     ]
     return "\n".join(lines)
 
