@@ -1,9 +1,11 @@
 """The paper's protocol: 5 folds outside, 3 inside, five data sets, three base models.
 
 Prints, for every data set and base model, the mean test log score and CRPS of every method with
-the standard error of its difference to the uncalibrated model; then the same for boosted trees
-with and without averaging over folds. The toy mixture's table compares probabilities with the
-truth.
+the standard error of its difference to the uncalibrated model (table "paper"); the same for e-beta
+with several segments and shapes ("segments"), for the Gaussian-process methods beside the paper's
+("processes") and for boosted trees with and without averaging over folds ("boosting"). On the toy
+mixture, "toy" compares probabilities with the truth, and "convergence" tells which share of the
+attainable gain in log score is reached with more and more calibration rows.
 
     python benchmarks/protocol.py                       # everything
     python benchmarks/protocol.py --tables paper --datasets diabetes --methods scale pit
@@ -33,6 +35,9 @@ LOADERS = {
     "forest_fires": datasets.load_forest_fires,
     "concrete": datasets.load_concrete,
 }
+
+
+TABLES = ["paper", "segments", "processes", "boosting", "toy", "convergence"]
 
 
 def fit_clone(estimator, X, y):
@@ -114,19 +119,41 @@ def timed_scores(model, data):
     return scores, time.perf_counter() - start
 
 
-def paper_table(names, methods, directory, bases):
+def paper_table(names, calibrators, directory, bases):
+    """Score calibrators, a dictionary by label, on every data set and base model."""
+    calibrators = {"identity": "identity", **calibrators}
     rows = []
     for name in names:
-        data = load(name)
+        data = load_toy() if name == "toy" else load(name)
         for base in bases if data else ():
             estimator = Remembered(BASES[base](), directory)
-            cell = {"data": name, "base": base}
             models = {
-                method: regcal.CalibratedRegressorCV(estimator, method, cv=3, ensemble=True)
-                for method in ["identity", *(m for m in methods if m != "identity")]
+                label: regcal.CalibratedRegressorCV(estimator, calibrator, cv=3, ensemble=True)
+                for label, calibrator in calibrators.items()
             }
-            rows += compare(cell, models, data)
+            rows += compare({"data": name, "base": base}, models, data)
     return rows
+
+
+def load_toy():
+    return datasets.make_toy_mixture(600, random_state=0)
+
+
+def segment_calibrators():
+    """Return e-beta with several numbers of thresholds and both shapes."""
+    return {
+        f"e-beta K={k} {shape}": regcal.get_calibrator("e-beta", thresholds=k, shape=shape)
+        for k in (8, 16, 32, 64)
+        for shape in ("base", "uniform")
+    }
+
+
+def process_calibrators():
+    """Return the Gaussian-process methods, with the paper's classifier on few pairs."""
+    calibrators = {f"gpc K={k}": regcal.GPCalibrator(k) for k in (16, 32, 64)}
+    calibrators["gp-density"] = regcal.DensityCalibrator()
+    calibrators["gpc-paper 500 pairs"] = regcal.PaperGPCalibrator(32, n_pairs=500, random_state=0)
+    return calibrators
 
 
 def boosting_table(names, directory, calibrator):
@@ -174,11 +201,31 @@ def toy_table(methods, n_rows=600):
     return rows
 
 
+def convergence_table(sizes=(750, 3000, 15000)):
+    """Share of the attainable gain in log score on the toy mixture, by calibration rows."""
+    toy, rows = datasets.ToyMixture(), []
+    methods = {"gpc K=64": regcal.GPCalibrator(64), "gpc K=128": regcal.GPCalibrator(128)}
+    methods["gp-density"] = regcal.DensityCalibrator()
+    for n in sizes:
+        data, test = toy.sample(2 * n, random_state=1), toy.sample(20_000, random_state=2)
+        model = regcal.paper_brr().fit(data.X[:n], data.y[:n])
+        held_out = regcal.predict_dist(model, data.X[n:])
+        new = regcal.predict_dist(model, test.X)
+        base = regcal.log_score(test.y, new).mean()
+        best = toy.logpdf(test.X, test.y[:, np.newaxis]).mean()
+        for name, calibrator in methods.items():
+            after = clone(calibrator).fit(held_out, data.y[n:]).transform(new)
+            share = (regcal.log_score(test.y, after).mean() - base) / (best - base)
+            rows.append({"data": "toy", "rows": n, "method": name, "share": share})
+            print(f"toy {n:6} rows {name:12} {share:.3f} of the attainable gain", flush=True)
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     slow = {"gpc-paper"}
     methods = [name for name in regcal.calibrator_names() if name not in slow]
-    parser.add_argument("--tables", nargs="+", default=["paper", "boosting", "toy"])
+    parser.add_argument("--tables", nargs="+", default=TABLES, choices=TABLES)
     parser.add_argument("--datasets", nargs="+", default=list(LOADERS), choices=list(LOADERS))
     parser.add_argument("--bases", nargs="+", default=list(BASES), choices=list(BASES))
     parser.add_argument("--methods", nargs="+", default=methods)
@@ -187,12 +234,20 @@ def main():
     options = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory() as directory:
-        if "paper" in options.tables:
-            rows += paper_table(options.datasets, options.methods, directory, options.bases)
+        labels = {method: method for method in options.methods}
+        calibrators = {"paper": labels, "segments": segment_calibrators()}
+        for table, chosen in calibrators.items():
+            if table in options.tables:
+                rows += paper_table(options.datasets, chosen, directory, options.bases)
+        if "processes" in options.tables:
+            names = ["toy", *options.datasets]
+            rows += paper_table(names, process_calibrators(), directory, options.bases)
         if "boosting" in options.tables:
             rows += boosting_table(options.datasets, directory, options.calibrator)
     if "toy" in options.tables:
         rows += toy_table(options.methods)
+    if "convergence" in options.tables:
+        rows += convergence_table()
     if options.output:
         options.output.write_text(json.dumps(rows, indent=1, default=float), encoding="utf-8")
 

@@ -19,6 +19,9 @@ _MIN_KNOTS, _MAX_KNOTS = 4, 16
 _OUTER_LEVEL = 0.02
 _SMALLEST_GAP = 0.05
 
+# More outcomes than this are merged: their neighbours are next to equal.
+_MAX_POINTS = 10_000
+
 _MAX_STEPS = 100
 _TOLERANCE = 1e-16
 
@@ -74,7 +77,10 @@ class PITCalibrator(Calibrator):
             msg = f"prior_rows must be positive, got {self.prior_rows}."
             raise ValueError(msg)
         z, weights = _merge_ties(*possible_probits(dist, y, weights))
-        self.map_ = self._smooth_map(z, weights) if self.smooth else _empirical_map(z, weights)
+        if self.smooth:
+            self.map_ = self._smooth_map(*_in_cells(z, weights))
+        else:
+            self.map_ = _empirical_map(z, weights)
 
     def _smooth_map(self, z: Array, weights: Array) -> PiecewiseMap:
         data = _standardise(z, weights, self.prior_rows)
@@ -92,6 +98,16 @@ def _merge_ties(z: Array, weights: Array) -> tuple[Array, Array]:
     """Return distinct outcomes in increasing order with their total weights."""
     values, places = np.unique(z, return_inverse=True)
     return values, np.bincount(places, weights).astype(float)
+
+
+def _in_cells(z: Array, weights: Array) -> tuple[Array, Array]:
+    """Merge many sorted outcomes into cells of equal weight, at their means."""
+    if len(z) <= _MAX_POINTS:
+        return z, weights
+    cells = np.floor(_mid_ranks(weights) * _MAX_POINTS).astype(np.intp)
+    total = np.bincount(cells, weights)
+    used = total > 0
+    return (np.bincount(cells, weights * z)[used] / total[used]), total[used]
 
 
 def _mid_ranks(weights: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from regcal._validation import Array
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 
 
 def panels_between(

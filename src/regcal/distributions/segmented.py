@@ -16,6 +16,7 @@ from regcal.distributions.base import LOG_HALF, Distribution, mass_between, oute
 
 # Below this mass a difference of tails is formed in log space.
 _SMALL = 1e-290
+_LOG_SMALL = float(np.log(_SMALL))
 
 
 def log_difference(low: tuple[Array, Array], high: tuple[Array, Array]) -> Array:
@@ -202,6 +203,42 @@ class Segmented(Distribution):
             above = np.where(even, np.log1p(-share), above)
         below, above = (np.where(np.isnan(a), -np.inf, a) for a in (below, above))
         return np.minimum(below, 0.0), np.minimum(above, 0.0)
+
+    def _cdf(self, points: Array) -> Array:
+        return self._one_side(points, np.exp(self._table.below), upper=False)
+
+    def _sf(self, points: Array) -> Array:
+        return self._one_side(points, np.exp(self._table.above), upper=True)
+
+    def _one_side(self, points: Array, outer: Array, *, upper: bool) -> Array:
+        """Return the mass on one side of points: of whole segments, and within their own.
+
+        Much faster than by logarithms, which are needed only where the base's mass underflows.
+        """
+        if (self._table.base < _LOG_SMALL).any():
+            return np.exp(self._logsf(points) if upper else self._logcdf(points))
+        segments = self._segment(points)
+        here = self.base._signed_tail(points)
+        if upper:
+            beside = mass_between(here, self._at(self._tails, segments + 1))
+        else:
+            beside = mass_between(self._at(self._tails, segments), here)
+        share = beside / np.exp(self._at(self._table.base, segments))
+        if self.uniform:
+            low, high = self._edges(segments)
+            gap = high - points if upper else points - low
+            with np.errstate(divide="ignore", invalid="ignore"):
+                share = np.where(self._even(segments), gap / (high - low), share)
+        mass = np.exp(self._at(self._table.new, segments))
+        return np.minimum(self._at(outer, segments) + mass * np.minimum(share, 1.0), 1.0)
+
+    @cached_property
+    def _tails(self) -> Array:
+        """The base's signed tails at -inf, the thresholds and inf."""
+        grid = np.concatenate([[-np.inf], self.thresholds, [np.inf]])[np.newaxis, :]
+        tails = np.array(np.broadcast_to(self.base._signed_tail(grid), (len(self), grid.shape[1])))
+        tails[:, 0], tails[:, -1] = 0.0, -0.0
+        return tails
 
     def _logcdf(self, points: Array) -> Array:
         segments = self._segment(points)
