@@ -48,6 +48,9 @@ def check_column(values: ArrayLike, name: str) -> Array:
 
 def check_targets(y: ArrayLike, n_rows: int) -> Array:
     """Return targets as a finite 1-D array with one entry per distribution."""
+    if y is None:
+        msg = "y is None. Pass the observed outcomes, one per distribution."
+        raise ValueError(msg)
     array = check_column(y, "y")
     if len(array) != n_rows:
         msg = (

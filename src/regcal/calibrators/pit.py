@@ -105,7 +105,7 @@ def _in_cells(z: Array, weights: Array) -> tuple[Array, Array]:
     if len(z) <= _MAX_POINTS:
         return z, weights
     cells = np.floor(_mid_ranks(weights) * _MAX_POINTS).astype(np.intp)
-    total = np.bincount(cells, weights)
+    total = np.bincount(cells, weights).astype(float)
     used = total > 0
     return (np.bincount(cells, weights * z)[used] / total[used]), total[used]
 

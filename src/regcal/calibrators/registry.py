@@ -61,7 +61,12 @@ def get_calibrator(name: str, **parameters: Any) -> Calibrator:
     if name not in _BY_NAME:
         msg = f"There is no calibrator {name!r}. Known names: {', '.join(_BY_NAME)}."
         raise ValueError(msg)
-    return _BY_NAME[name](**parameters)
+    try:
+        return _BY_NAME[name](**parameters)
+    except TypeError as error:
+        known = ", ".join(_BY_NAME[name]().get_params(deep=False)) or "none"
+        msg = f"{name} does not take {', '.join(parameters)}. Its parameters: {known}."
+        raise TypeError(msg) from error
 
 
 def calibrator_names() -> list[str]:

@@ -20,15 +20,21 @@ class RationalQuadraticSpline:
     d: Array
 
     @classmethod
-    def through(cls, x: Array, z: Array) -> "RationalQuadraticSpline":
-        """Choose slopes as the weighted harmonic mean of the secants at both sides of a knot."""
+    def through(cls, x: Array, z: Array, *, steepest_tail: float) -> "RationalQuadraticSpline":
+        """Choose slopes as the weighted harmonic mean of the secants at both sides of a knot.
+
+        The straight lines beyond the outer knots have the slope of the outer secants, but at most
+        `steepest_tail` times that of the curve as a whole.
+        """
         widths = np.diff(x)
         secants = np.diff(z) / widths
         # Fritsch and Butland (1984)
         left, right = widths[:, :-1], widths[:, 1:]
         w_left, w_right = left + 2 * right, 2 * left + right
         inner = (w_left + w_right) / (w_left / secants[:, :-1] + w_right / secants[:, 1:])
-        return cls(x, z, np.concatenate([secants[:, :1], inner, secants[:, -1:]], axis=1))
+        steepest = steepest_tail * (z[:, -1:] - z[:, :1]) / (x[:, -1:] - x[:, :1])
+        ends = np.minimum(secants[:, :1], steepest), np.minimum(secants[:, -1:], steepest)
+        return cls(x, z, np.concatenate([ends[0], inner, ends[1]], axis=1))
 
     def take(self, rows: np.ndarray) -> "RationalQuadraticSpline":
         """Return the curves of some rows."""

@@ -50,8 +50,8 @@ def as_distribution(prediction: Any, *, levels: ArrayLike | None = None) -> Dist
     prediction : object
         A `Distribution` (returned as it is); a pair ``(mean, std)`` of 1-D arrays; a pair
         ``(edges, masses)`` with 2-D masses; a 2-D array of quantiles (with `levels`) or of draws
-        (without); a data frame whose column names are levels; a frozen `scipy.stats`
-        distribution; an NGBoost, skpro or torch distribution.
+        (without); a data frame whose column names are levels, or a dictionary from levels to
+        columns; a frozen `scipy.stats` distribution; an NGBoost, skpro or torch distribution.
     levels : array-like of shape (n_levels,), optional
         The levels of the columns of a matrix of quantiles.
 
@@ -75,6 +75,8 @@ def as_distribution(prediction: Any, *, levels: ArrayLike | None = None) -> Dist
         return prediction
     if isinstance(prediction, tuple):
         return _from_pair(prediction)
+    if isinstance(prediction, dict):
+        return Quantiles(list(prediction), np.column_stack(list(prediction.values())))
     for recognise in (_from_scipy, _from_torch, _from_skpro, _from_frame):
         dist = recognise(prediction)
         if dist is not None:

@@ -66,7 +66,7 @@ class CustomDistribution(Distribution):
         self._quartiles = self._find_quartiles()
 
     def _check_limits(self) -> None:
-        ends = self._cdf(np.array([[-np.inf, np.inf]]))
+        ends = self._call(self._functions[0], np.array([[-np.inf, np.inf]]))
         if not (np.allclose(ends[:, 0], 0, atol=1e-6) and np.allclose(ends[:, 1], 1, atol=1e-6)):
             row = int(np.argwhere(~np.isclose(ends, [0.0, 1.0], atol=1e-6))[0][0])
             msg = (

@@ -17,6 +17,10 @@ from regcal.distributions.base import ProbitDistribution
 # Equal neighbours are moved apart by this share of their row's range.
 _SMALLEST_GAP = 1e-4
 
+# A tail is at most this many times narrower than the row as a whole: outer quantiles that happen
+# to be (nearly) equal do not tell that the tail has no width.
+_STEEPEST_TAIL = 5.0
+
 
 class CrossingQuantilesWarning(UserWarning):
     """Some predicted quantiles decreased with their level and were sorted."""
@@ -37,7 +41,8 @@ class Quantiles(ProbitDistribution):
     values : array-like of shape (n_rows, n_levels)
         Predicted quantiles. A row in which they cross is sorted, with a
         `CrossingQuantilesWarning`; equal neighbours are moved apart by 1e-4 of the row's range,
-        so that the density stays finite.
+        so that the density stays finite. A tail is at most 5 times narrower than the normal
+        distribution between the row's outermost quantiles.
 
     Examples
     --------
@@ -61,7 +66,9 @@ class Quantiles(ProbitDistribution):
             raise ValueError(msg)
         self.values = self._arranged(self._checked_values(values))
         probits = np.broadcast_to(ndtri(self.levels), self.values.shape)
-        self._spline = RationalQuadraticSpline.through(self.values, probits)
+        self._spline = RationalQuadraticSpline.through(
+            self.values, probits, steepest_tail=_STEEPEST_TAIL
+        )
 
     def _checked_values(self, values: ArrayLike) -> Array:
         array = np.atleast_2d(as_float_array(values, "values"))

@@ -179,6 +179,12 @@ def compare(
     >>> table["log score"].differences.round(2)
     array([0.  , 0.32])
     """
+    if not isinstance(dists, Mapping):
+        msg = (
+            f'dists must map names to predictions, such as {{"before": d0, "after": d1}}, got '
+            f"{type(dists).__name__}."
+        )
+        raise TypeError(msg)
     if not dists:
         msg = 'dists is empty. Pass at least one prediction, such as {"model": dist}.'
         raise ValueError(msg)

@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import KFold, check_cv
-from sklearn.utils import Bunch, _safe_indexing, check_array, column_or_1d, get_tags
+from sklearn.utils import (
+    Bunch,
+    InputTags,
+    _safe_indexing,
+    check_array,
+    column_or_1d,
+    get_tags,
+)
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import (
@@ -24,6 +31,13 @@ from regcal._validation import Array, check_weights
 Fold = tuple[np.ndarray, np.ndarray]
 
 
+def input_tags(estimator: Any) -> InputTags:
+    """Return what an estimator takes; those of other packages, such as skpro's, have no tags."""
+    if hasattr(estimator, "__sklearn_tags__"):
+        return get_tags(estimator).input_tags
+    return InputTags()
+
+
 def check_table(owner: Any, X: Any, *, reset: bool = False) -> Any:
     """Compare the columns of `X` with those seen in `fit`, or record them; arrays become numeric.
 
@@ -32,7 +46,7 @@ def check_table(owner: Any, X: Any, *, reset: bool = False) -> Any:
     """
     if hasattr(X, "columns"):
         return validate_data(owner, X, reset=reset, skip_check_array=True)
-    sparse = "csr" if get_tags(owner.estimator).input_tags.sparse else False
+    sparse = "csr" if input_tags(owner.estimator).sparse else False
     return validate_data(owner, X, reset=reset, accept_sparse=sparse, ensure_all_finite=False)
 
 
@@ -92,7 +106,10 @@ def make_folds(cv: Any, X: Any, y: Array, split_params: Mapping[str, Any]) -> li
     meaningful order do not leave one fold outside of what the others have seen.
     """
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
-        if len(y) < 2 * cv or cv < 2:
+        if cv < 2:
+            msg = f"cv={cv} leaves no rows to hold out: cv must be at least 2 folds."
+            raise ValueError(msg)
+        if len(y) < 2 * cv:
             msg = (
                 f"Cannot make {cv} folds of n_samples={len(y)} rows: at least 2 folds with 2 rows "
                 "each are needed. Lower cv, or pass more rows."

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,6 +21,7 @@ from regcal.regressor._folds import (
     check_training_data,
     fit_copy,
     fit_folds,
+    input_tags,
     make_folds,
     route_metadata,
     router_for,
@@ -109,6 +110,12 @@ class NormalResidualRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator)
             folds = make_folds(cv, X, y, routed.splitter.split)
             models = fit_folds(self.estimator, X, y, folds, to_fit, self.n_jobs)
             self.scale_ = _held_out_spread(models, folds, X, y, weights)
+        if self.scale_ == 0:
+            msg = (
+                "All residuals are 0, which leaves no spread: the model reproduces every target "
+                "(is the target constant?). Pass targets with noise."
+            )
+            raise ValueError(msg)
         return self
 
     def _resolved_cv(self, weights: Array) -> Any:
@@ -146,7 +153,7 @@ class NormalResidualRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator).input_tags
+        inner = input_tags(self.estimator)
         tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
         return tags
 

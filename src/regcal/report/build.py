@@ -85,6 +85,10 @@ def report(
     targets = check_targets(y, len(dists[0]))
     check_targets(targets, len(dists[-1]))
     labels = _checked_names(names, len(dists))
+    file = Path(path)
+    if not file.parent.is_dir() or file.is_dir():
+        msg = f"Cannot write the report to {str(file)!r}: name a file in a folder that exists."
+        raise FileNotFoundError(msg)
     content = compute_content(
         targets,
         dict(zip(labels, dists, strict=True)),
@@ -93,7 +97,6 @@ def report(
         row_names=_checked_row_names(row_names, len(targets)),
         random_state=random_state,
     )
-    file = Path(path)
     file.write_text(_render(content, str(title), str(target_name)), encoding="utf-8")
     return file
 
