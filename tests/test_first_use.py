@@ -37,7 +37,7 @@ def test_levels_with_their_columns_are_quantiles():
 
 
 def test_models_without_scikit_learn_tags_can_be_wrapped(rng):
-    """skpro's regressors are no scikit-learn estimators, yet they predict distributions."""
+    """Regressors of skpro are no scikit-learn estimators, yet they predict distributions."""
     residual = pytest.importorskip("skpro.regression.residual", reason="pip install skpro")
     X = rng.normal(size=(120, 2))
     y = X[:, 0] + rng.normal(size=120)

@@ -13,9 +13,12 @@ import numpy as np
 from regcal._validation import Array
 from regcal.calibrators.gp_map import (
     LARGEST_PROBIT,
+    LARGEST_SIZES,
     LINEAR_VARIANCES,
+    SEARCH,
     GPMapCalibrator,
     MapAxes,
+    limited_weights,
     starting_point,
     target_resolution,
 )
@@ -126,7 +129,8 @@ class DensityCalibrator(GPMapCalibrator):
 
     def _fit(self, dist: Distribution, y: Array, weights: Array) -> None:
         possible = np.flatnonzero(np.isfinite(dist.probit(y)))
-        dist, y, weights = dist[possible], y[possible], weights[possible]
+        dist, y = dist[possible], y[possible]
+        weights = limited_weights(dist, y, weights[possible])
         self.start_ = starting_point(dist, y, weights)
         dist = self.start_.transform(dist)
         self.axes_ = MapAxes.around(y)
@@ -134,7 +138,7 @@ class DensityCalibrator(GPMapCalibrator):
         if len(points.u) > _MAX_POINTS:
             points = points.merged()
         self.process_ = self._fit_process(points, self._barrier_points(dist, weights))
-        self.map_ = self._averaged_map()
+        self.map_ = self._checked_map(dist, y, weights)
 
     def _points(self, dist: Distribution, y: Array, weights: Array) -> PathPoints:
         """Return the outcomes on their paths, spread over the rounding step if there is one."""
@@ -184,9 +188,18 @@ class DensityCalibrator(GPMapCalibrator):
         def likelihood(basis: HilbertBasis) -> TransformationLikelihood:
             x = self.axes_.probit_axis(points.u)
             values = TensorDesign.values(basis, x, points.s, self._extra(points.u))
-            increasing = Barrier(slopes(basis, barrier), SoftSlope(barrier.weights, _BARRIER_WIDTH))
+            increasing = None
+            if len(barrier.u):
+                soft = SoftSlope(barrier.weights, _BARRIER_WIDTH)
+                increasing = Barrier(slopes(basis, barrier), soft)
             return TransformationLikelihood(
                 values, slopes(basis, points), points.u, points.weights, increasing
             )
 
-        return fit_process(likelihood, kernel=self.kernel, extra_variances=LINEAR_VARIANCES)
+        return fit_process(
+            likelihood,
+            kernel=self.kernel,
+            extra_variances=LINEAR_VARIANCES,
+            search=SEARCH,
+            largest_sizes=LARGEST_SIZES,
+        )

@@ -6,6 +6,7 @@ Notation (docs/notation.md): u = probit of the base's P(Y <= t), h = the Gaussia
 eta = the calibrated probit. The process lives on two bounded axes, x(u) and s(t).
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,10 +20,25 @@ from regcal.calibrators.pit import PITCalibrator
 from regcal.calibrators.scale import ScaleCalibrator
 from regcal.distributions import Distribution
 from regcal.distributions.warped import SMALLEST_SLOPE, Warped, WarpMap
-from regcal.gp import FittedProcess, Link, Probit
+from regcal.gp import EvidenceSearch, FittedProcess, HyperPrior, Link, Probit
 
 # Beyond this many standard deviations the process is frozen and eta goes on as a straight line.
 LARGEST_PROBIT = 6.0
+
+# Weak prior on the logarithms of sigma and the two length-scales: without signal the evidence is
+# flat, and short length-scales would only cost time.
+SEARCH = EvidenceSearch(
+    prior=HyperPrior(mean=(0.0, math.log(0.5), math.log(0.5)), sd=(1.5, 1.0, 1.0))
+)
+LARGEST_SIZES = (20, 32)
+
+# A map that loses more than this per row, on at most so many of its own rows, is dropped: what it
+# started from is left.
+_LARGEST_LOSS = 0.05
+_CHECKED_ROWS = 5000
+
+# No outcome counts for more than so many rows, or this share of all, whichever is more.
+_LARGEST_WEIGHT, _LARGEST_SHARE = 5.0, 0.05
 
 # From here on, a map with a prior of 1/2 fades into the identity.
 _FADING_PROBIT = 3.0
@@ -177,8 +193,38 @@ class GPMapCalibrator(Calibrator):
         low, high = (max(slope, SMALLEST_SLOPE) for slope in slopes)
         return WarpMap(u, t, eta - u[:, np.newaxis], (low, high))
 
+    def _checked_map(self, dist: Distribution, y: Array, weights: Array) -> WarpMap:
+        """Return the averaged map, or none if it does worse on the very rows it was learnt from."""
+        averaged = self._averaged_map()
+        if self._zero_prior:
+            return averaged
+        rows = np.arange(0, len(y), max(1, len(y) // _CHECKED_ROWS))
+        part = dist[rows]
+        with np.errstate(invalid="ignore"):
+            gain = Warped(part, averaged).logpdf(y[rows]) - part.logpdf(y[rows])
+        gain = np.where(np.isfinite(gain), gain, 0.0)
+        if np.average(gain, weights=weights[rows]) > -_LARGEST_LOSS:
+            return averaged
+        return WarpMap(averaged.u, averaged.t, np.zeros_like(averaged.h), (1.0, 1.0))
+
     def _transform(self, dist: Distribution) -> Distribution:
         return Warped(self.start_.transform(dist), self.map_)
+
+
+def limited_weights(dist: Distribution, y: Array, weights: Array) -> Array:
+    """Return weights with which no single outcome, however often repeated, rules the map.
+
+    A map that may bend anywhere would otherwise put all its mass there.
+    """
+    _, index = np.unique(np.column_stack([dist.probit(y), y]), axis=0, return_inverse=True)
+    index = index.ravel()
+    total = np.bincount(index, weights).astype(float)
+    if total.max() <= max(_LARGEST_WEIGHT, _LARGEST_SHARE * total.sum()):
+        return weights
+    limited = total
+    for _ in range(50):
+        limited = np.minimum(total, max(_LARGEST_WEIGHT, _LARGEST_SHARE * limited.sum()))
+    return weights * (limited / total)[index]
 
 
 def fade_out(u: Array, h: Array) -> Array:

@@ -4,11 +4,13 @@ Depends on the distributions, grids, `_validation` and scikit-learn. The referen
 `GPCalibrator`: the same model on a few thousand pairs, cubic in their number.
 """
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.utils import check_random_state
@@ -117,7 +119,12 @@ class PaperGPCalibrator(Calibrator):
             )
             raise ValueError(msg)
         kernel = ConstantKernel() * RBF() if self.kernel is None else self.kernel
-        self.classifier_ = GaussianProcessClassifier(kernel, random_state=0).fit(features, labels)
+        with warnings.catch_warnings():
+            # the optimiser may stop early or at a bound; the fit is still the paper's
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            self.classifier_ = GaussianProcessClassifier(kernel, random_state=0).fit(
+                features, labels
+            )
         self.map_ = self._tabulated()
 
     def _drawn_pairs(self, n_rows: int, weights: Array) -> tuple[np.ndarray, np.ndarray]:

@@ -14,9 +14,12 @@ from scipy.special import log_ndtr
 from regcal._validation import Array
 from regcal.calibrators.base import Calibrator, IdentityCalibrator
 from regcal.calibrators.gp_map import (
+    LARGEST_SIZES,
     LINEAR_VARIANCES,
+    SEARCH,
     GPMapCalibrator,
     MapAxes,
+    limited_weights,
     starting_point,
     target_resolution,
 )
@@ -25,6 +28,7 @@ from regcal.distributions.base import BLOCK_ELEMENTS
 from regcal.distributions.segmented import keep_masses
 from regcal.gp import (
     BinomialLikelihood,
+    EvidenceSearch,
     FittedProcess,
     HilbertBasis,
     Kernel,
@@ -172,6 +176,7 @@ class GPCalibrator(GPMapCalibrator):
         if self.prior not in ("identity", "zero"):
             msg = f'prior must be "identity" or "zero", got {self.prior!r}.'
             raise ValueError(msg)
+        weights = limited_weights(dist, y, weights)
         self.start_ = self._start(dist, y, weights)
         dist = self.start_.transform(dist)
         self.axes_ = MapAxes.around(y)
@@ -181,7 +186,7 @@ class GPCalibrator(GPMapCalibrator):
             self.prediction_thresholds_ = make_thresholds(self.prediction_thresholds, y, weights)
         counts = count_pairs(dist, y, weights, self.thresholds_, target_resolution(y))
         self.process_ = self._fit_process(counts)
-        self.map_ = self._averaged_map()
+        self.map_ = self._checked_map(dist, y, weights)
 
     def _start(self, dist: Distribution, y: Array, weights: Array) -> Calibrator:
         if self._zero_prior:
@@ -190,8 +195,12 @@ class GPCalibrator(GPMapCalibrator):
 
     def _fit_process(self, counts: PairCounts) -> FittedProcess:
         level, cell = np.nonzero(counts.trials)
-        trials, successes = counts.trials[level, cell], counts.successes[level, cell]
-        u = counts.probit_sums[level, cell] / trials
+        u = counts.probit_sums[level, cell] / counts.trials[level, cell]
+        # A row enters once per threshold. With fewer rows than thresholds, that would be too much.
+        n_rows = counts.trials.sum() / len(self.thresholds_)
+        share = 1.0 if self._zero_prior else min(1.0, n_rows / len(self.thresholds_))
+        trials = share * counts.trials[level, cell]
+        successes = share * counts.successes[level, cell]
         x, s = self.axes_.probit_axis(u), self.axes_.target_axis(self.thresholds_[level])
         extra, offset = self._extra(u), self._prior_mean(u)
 
@@ -202,7 +211,13 @@ class GPCalibrator(GPMapCalibrator):
             )
 
         variances = LINEAR_VARIANCES[: extra.shape[1]]
-        return fit_process(likelihood, kernel=self.kernel, extra_variances=variances)
+        return fit_process(
+            likelihood,
+            kernel=self.kernel,
+            extra_variances=variances,
+            search=EvidenceSearch() if self._zero_prior else SEARCH,
+            largest_sizes=LARGEST_SIZES,
+        )
 
     @property
     def _zero_prior(self) -> bool:

@@ -186,6 +186,16 @@ class LaplacePosterior:
         return draws
 
 
+def _cholesky(curvature: NDArray) -> NDArray:
+    """Return the lower factor; where rounding made the matrix indefinite, of it and a ridge."""
+    try:
+        # The transpose is the same matrix, in the order LAPACK works in.
+        return linalg.cholesky(curvature.T, lower=True, check_finite=False)
+    except linalg.LinAlgError:
+        ridge = 1e-8 * np.abs(curvature.diagonal()).max() * np.eye(len(curvature))
+        return linalg.cholesky(curvature + ridge, lower=True, check_finite=False)
+
+
 def find_mode(
     likelihood: LaplaceLikelihood,
     scale: NDArray,
@@ -217,8 +227,7 @@ def find_mode(
         at = likelihood.evaluate(scale * whitened)
         curvature = at.neg_hessian * outer
         curvature.flat[:: len(scale) + 1] += 1.0
-        # The transpose is the same matrix, in the order LAPACK works in.
-        cholesky = linalg.cholesky(curvature.T, lower=True, overwrite_a=True, check_finite=False)
+        cholesky = _cholesky(curvature)
         gradient = scale * at.gradient - whitened
         step = linalg.cho_solve((cholesky, True), gradient, check_finite=False)
         decrement = float(gradient @ step)
