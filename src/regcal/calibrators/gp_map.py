@@ -219,11 +219,12 @@ def limited_weights(dist: Distribution, y: Array, weights: Array) -> Array:
     _, index = np.unique(np.column_stack([dist.probit(y), y]), axis=0, return_inverse=True)
     index = index.ravel()
     total = np.bincount(index, weights).astype(float)
-    if total.max() <= max(_LARGEST_WEIGHT, _LARGEST_SHARE * total.sum()):
-        return weights
     limited = total
-    for _ in range(50):
-        limited = np.minimum(total, max(_LARGEST_WEIGHT, _LARGEST_SHARE * limited.sum()))
+    while limited.max() > (limit := max(_LARGEST_WEIGHT, _LARGEST_SHARE * limited.sum())) * 1.001:
+        limited = np.minimum(limited, limit)
+    # together they count for at most five times their effective number (Kish, 1965)
+    effective = limited.sum() ** 2 / (limited**2).sum()
+    limited = limited * min(1.0, _LARGEST_WEIGHT * effective / limited.sum())
     return weights * (limited / total)[index]
 
 
