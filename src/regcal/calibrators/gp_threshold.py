@@ -178,13 +178,13 @@ class GPCalibrator(GPMapCalibrator):
             raise ValueError(msg)
         weights = limited_weights(dist, y, weights)
         self.start_ = self._start(dist, y, weights)
-        dist = self.start_.transform(dist)
+        started = self.start_.transform(dist)
         self.axes_ = MapAxes.around(y)
         self.thresholds_ = make_thresholds(self.thresholds, y, weights)
         self.prediction_thresholds_ = None
         if self.prediction_thresholds is not None:
             self.prediction_thresholds_ = make_thresholds(self.prediction_thresholds, y, weights)
-        counts = count_pairs(dist, y, weights, self.thresholds_, target_resolution(y))
+        counts = count_pairs(started, y, weights, self.thresholds_, target_resolution(y))
         self.process_ = self._fit_process(counts)
         self.map_ = self._checked_map(dist, y, weights)
 
