@@ -26,12 +26,17 @@ from regcal.gp import EvidenceSearch, FittedProcess, HyperPrior, Link, Probit
 # Beyond this many standard deviations the process is frozen and eta goes on as a straight line.
 LARGEST_PROBIT = 6.0
 
-# Weak prior on the logarithms of sigma and the two length-scales: without signal the evidence is
-# flat, and short length-scales would only cost time.
-SEARCH = EvidenceSearch(
-    prior=HyperPrior(mean=(0.0, math.log(0.5), math.log(0.5)), sd=(1.5, 1.0, 1.0))
-)
+# Most basis functions per axis, and bounds on the logarithms of sigma and the two length-scales
+# for which they suffice.
 LARGEST_SIZES = (20, 32)
+FREE_SEARCH = EvidenceSearch(bounds=((-5.0, 4.0), (math.log(0.115), 1.5), (-2.6, 1.5)))
+
+# With a weak prior on them: without signal the evidence is flat, and short length-scales would
+# only cost time.
+SEARCH = replace(
+    FREE_SEARCH,
+    prior=HyperPrior(mean=(0.0, math.log(0.5), math.log(0.5)), sd=(1.5, 1.0, 1.0)),
+)
 
 # A map that loses more than this per row, on at most so many of its own rows, is dropped: what it
 # started from is left.

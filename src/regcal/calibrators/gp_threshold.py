@@ -14,6 +14,7 @@ from scipy.special import log_ndtr
 from regcal._validation import Array
 from regcal.calibrators.base import Calibrator, IdentityCalibrator
 from regcal.calibrators.gp_map import (
+    FREE_SEARCH,
     LARGEST_SIZES,
     LINEAR_VARIANCES,
     SEARCH,
@@ -28,7 +29,6 @@ from regcal.distributions.base import BLOCK_ELEMENTS
 from regcal.distributions.segmented import keep_masses
 from regcal.gp import (
     BinomialLikelihood,
-    EvidenceSearch,
     FittedProcess,
     HilbertBasis,
     Kernel,
@@ -215,7 +215,7 @@ class GPCalibrator(GPMapCalibrator):
             likelihood,
             kernel=self.kernel,
             extra_variances=variances,
-            search=EvidenceSearch() if self._zero_prior else SEARCH,
+            search=FREE_SEARCH if self._zero_prior else SEARCH,
             largest_sizes=LARGEST_SIZES,
         )
 
