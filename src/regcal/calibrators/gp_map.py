@@ -29,7 +29,12 @@ LARGEST_PROBIT = 6.0
 # Most basis functions per axis, and bounds on the logarithms of sigma and the two length-scales
 # for which they suffice.
 LARGEST_SIZES = (20, 32)
-FREE_SEARCH = EvidenceSearch(bounds=((-5.0, 4.0), (math.log(0.115), 1.5), (-2.6, 1.5)))
+FREE_SEARCH = EvidenceSearch(
+    bounds=((-5.0, 4.0), (math.log(0.115), 1.5), (-2.6, 1.5)),
+    tolerance=0.01,
+    gradient_tolerance=0.03,
+    max_evaluations=30,
+)
 
 # With a weak prior on them: without signal the evidence is flat, and short length-scales would
 # only cost time.
