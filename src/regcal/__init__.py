@@ -37,6 +37,7 @@ from regcal.grids import EqualGrid, QuantileGrid
 from regcal.metrics import compare, crps, log_score, pit
 from regcal.regressor import (
     CalibratedRegressorCV,
+    MultiQuantileRegressor,
     NormalResidualRegressor,
     paper_brr,
     paper_gpr,
@@ -59,6 +60,7 @@ __all__ = [
     "IdentityCalibrator",
     "LogisticCalibrator",
     "Mixture",
+    "MultiQuantileRegressor",
     "Normal",
     "NormalResidualRegressor",
     "OneVsRestCalibrator",

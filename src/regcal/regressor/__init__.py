@@ -1,12 +1,14 @@
 """Estimators with scikit-learn's contract that predict distributions."""
 
 from regcal.regressor._calibrated import CalibratedModel, CalibratedRegressorCV
+from regcal.regressor._quantiles import MultiQuantileRegressor
 from regcal.regressor._recipes import paper_brr, paper_gpr, paper_ols
 from regcal.regressor._residuals import NormalResidualRegressor
 
 __all__ = [
     "CalibratedModel",
     "CalibratedRegressorCV",
+    "MultiQuantileRegressor",
     "NormalResidualRegressor",
     "paper_brr",
     "paper_gpr",
