@@ -50,17 +50,19 @@ class Answers:
     def from_options(
         cls,
         levels: str | None,
-        intervals: Sequence[float],
-        below: Sequence[float],
-        above: Sequence[float],
+        interval: list[str] | None,
+        below: list[str] | None,
+        above: list[str] | None,
         moments: bool,
     ) -> "Answers":
         """Return what the options ask for; the median and a 90 % range if they ask for nothing."""
-        asked = levels is not None or intervals or below or above or moments
-        chosen = _DEFAULT_LEVELS if not asked else numbers_in(levels or "", "--levels")
+        asked = levels or interval or below or above or moments
+        chosen = numbers_in([levels or ""], "--levels") if asked else _DEFAULT_LEVELS
+        intervals = numbers_in(interval, "--interval")
         _check_probabilities(chosen, "--levels")
         _check_probabilities(intervals, "--interval")
-        return cls(tuple(chosen), tuple(intervals), tuple(below), tuple(above), moments)
+        thresholds = numbers_in(below, "--below"), numbers_in(above, "--above")
+        return cls(chosen, intervals, *thresholds, moments)
 
     @property
     def names(self) -> list[str]:

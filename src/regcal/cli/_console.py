@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, is_dataclass
 from typing import Any
 
 from rich.console import Console
@@ -18,7 +19,7 @@ from rich.table import Table
 from regcal.cli._reading import Batch
 from regcal.cli._reading import Table as InputTable
 
-_NARROWEST = 100
+_WIDTH_OF_FILES = 120
 
 
 def note(text: str) -> None:
@@ -37,6 +38,8 @@ def show_json(value: Any) -> None:
 
 
 def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
     if isinstance(value, dict):
         return {str(key): _plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
@@ -46,17 +49,25 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def show_table(header: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "") -> None:
-    """Write a table: the first column to the left, the others to the right."""
+def show_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Write a table as a result."""
+    _print_table(header, rows, stderr=False)
+
+
+def note_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Tell people a table that is not a result."""
+    _print_table(header, rows, stderr=True)
+
+
+def _print_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, stderr: bool) -> None:
+    """Print the first column to the left and the others to the right."""
     table = Table(*header, box=None, pad_edge=False, header_style="bold")
     for column in table.columns[1:]:
         column.justify = "right"
     for row in rows:
         table.add_row(*row)
-    console = Console(width=None if sys.stdout.isatty() else _NARROWEST, soft_wrap=True)
-    console.print(table)
-    if caption:
-        show(caption)
+    stream = sys.stderr if stderr else sys.stdout
+    Console(file=stream, width=None if stream.isatty() else _WIDTH_OF_FILES).print(table)
 
 
 def with_progress(table: InputTable, task: str) -> Iterator[Batch]:

@@ -3,6 +3,7 @@
 Depends on `_reading` and regcal's table models.
 """
 
+import math
 import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -115,10 +116,14 @@ def level_of(text: str, name: str) -> float:
     return round(level, 12)
 
 
-def numbers_in(option: str, flag: str) -> Sequence[float]:
-    """Return the numbers of a list that is separated by commas."""
+def numbers_in(texts: Sequence[str] | None, flag: str) -> tuple[float, ...]:
+    """Return the numbers of an option that was given several times, or with commas, or not."""
     try:
-        return [float(part) for part in split_names(option)]
+        numbers = [float(part) for text in texts or () for part in split_names(text)]
     except ValueError as error:
-        msg = f"{flag} takes numbers with commas between them, such as 0.05,0.95; got {option!r}."
+        msg = f"{flag} takes numbers, such as 0.5 or 0.05,0.95. {str(error).capitalize()}."
         raise InputError(msg) from error
+    if not all(map(math.isfinite, numbers)):
+        msg = f"{flag} takes finite numbers, got {', '.join(texts or ())}."
+        raise InputError(msg)
+    return tuple(numbers)

@@ -5,7 +5,6 @@ numbers, so that columns that are only passed on are written as they were read.
 """
 
 import csv
-import os
 import re
 import sys
 from collections import Counter
@@ -72,10 +71,6 @@ class Batch:
     def column(self, name: str) -> pa.Array:
         """Return a column as it was read."""
         return self.columns[self.layout.position(name)]
-
-    def numbers(self, name: str) -> np.ndarray:
-        """Return a column as floats, NaN where it is missing, or name the first that is no number."""
-        return as_numbers(self.column(name), self.layout, name, self.first_row)
 
 
 def as_numbers(column: pa.Array, layout: Layout, name: str, first_row: int = 1) -> np.ndarray:
@@ -326,8 +321,3 @@ def _joined(columns: list[pa.Array]) -> pa.Array:
     if pa.types.is_string(joined.type):
         joined = joined.cast(pa.large_string())
     return joined.combine_chunks()
-
-
-def same_file(first: str, second: str) -> bool:
-    """Return whether two paths name the same existing file."""
-    return os.path.exists(first) and os.path.exists(second) and os.path.samefile(first, second)

@@ -67,20 +67,21 @@ class RowReader:
     def of_batch(self, batch: Batch) -> tuple[Columns, np.ndarray]:
         """Return the usable rows of a batch, and which they are."""
         arrays = {name: batch.column(name) for name in (*self.numbers, *self.texts)}
-        return self._checked(arrays, batch.layout, batch.first_row)
+        return self.checked(arrays, batch.layout, batch.first_row)
 
     def of_table(self, table: Table) -> Columns:
-        """Return the usable rows of a whole table."""
+        """Return the usable rows of a whole table, of which there must be some."""
         arrays = read_columns(table, [*self.numbers, *self.texts])
-        columns, usable = self._checked(arrays, table.layout, 1)
+        columns, usable = self.checked(arrays, table.layout)
         if not usable.any():
             msg = f"{table.layout.label} has no row without missing values."
             raise InputError(msg)
         return columns
 
-    def _checked(
-        self, arrays: dict[str, pa.Array], layout: Layout, first_row: int
+    def checked(
+        self, arrays: dict[str, pa.Array], layout: Layout, first_row: int = 1
     ) -> tuple[Columns, np.ndarray]:
+        """Return the usable rows of columns as numbers and texts, and which rows they are."""
         numbers = {n: as_numbers(arrays[n], layout, n, first_row) for n in self.numbers}
         usable = np.ones(len(next(iter(arrays.values()))), dtype=bool)
         for name, column in numbers.items():

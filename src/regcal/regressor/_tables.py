@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from regcal._validation import Array
@@ -92,6 +92,8 @@ class TableCalibrator(BaseEstimator):
         The fitted method.
     n_rows_seen_ : int
         Number of rows it was fitted on.
+    source_, scores_ : str, list of HeldOutScore
+        Where the rows came from and how it did, if the command line fitted it.
 
     Examples
     --------
@@ -123,7 +125,7 @@ class TableCalibrator(BaseEstimator):
 
     def fit(self, table: Any) -> Self:
         """Learn from a table with predictions and outcomes of held-out rows."""
-        self.calibrator_ = self.calibrator.fit(
+        self.calibrator_ = clone(self.calibrator).fit(
             self.columns.distribution(table), np.asarray(table[self.target], dtype=np.float64)
         )
         self.n_rows_seen_ = self.calibrator_.n_rows_seen_
@@ -161,6 +163,8 @@ class TableRegressor(BaseEstimator):
         The fitted model.
     n_rows_seen_ : int
         Number of rows it was fitted on.
+    source_, scores_ : str, list of HeldOutScore
+        Where the rows came from and how it did, if the command line fitted it.
 
     Examples
     --------
@@ -198,7 +202,7 @@ class TableRegressor(BaseEstimator):
     def fit(self, table: Any, groups: Any = None) -> Self:
         """Fit the model on a table with features and outcomes."""
         y: Array = np.asarray(table[self.target], dtype=np.float64)
-        self.model_ = self.model.fit(self._frame(table), y, groups=groups)
+        self.model_ = clone(self.model).fit(self._frame(table), y, groups=groups)
         self.n_rows_seen_ = len(y)
         return self
 
