@@ -25,6 +25,9 @@ _SMALLEST_STEP = 1e-9
 # With fewer points per row than this, knots are computed only where points are.
 _FEW_POINTS = 16
 
+# With fewer quantiles per row than this, looking at a few knots for each beats looking at all.
+_FEW_QUANTILES = 8
+
 # Points that the map evaluates at a time: few enough for the processor's cache.
 _BLOCK = 2**13
 
@@ -252,6 +255,12 @@ class Warped(ProbitDistribution):
             return np.zeros(len(self), dtype=bool)
         return spread <= self.warp.widest_safe_spread
 
+    @cached_property
+    def _repaired_part(self) -> tuple[np.ndarray, Self]:
+        """Numbers of the rows that are not safe, and the distributions of them."""
+        rows = np.flatnonzero(~self._safe)
+        return rows, self if len(rows) == len(self) else self._take(rows)
+
     def _place(self, k: Array) -> tuple[Array, Array]:
         """Return probit and target of knots number `k` of the rows' paths."""
         start, step = self._range
@@ -292,9 +301,11 @@ class Warped(ProbitDistribution):
             return _Pieces(place, *ends)
         (e0, d0), (e1, d1) = self._follow(k), self._follow(k + 1)
         if not self._safe.all():
-            knots, floor = self._knots, SMALLEST_SLOPE * self._range[1]
-            e0, e1 = _take(knots.eta, k), _take(knots.eta, k + 1)
-            d0, d1 = knots.slopes(k, d0, floor), knots.slopes(k + 1, d1, floor)
+            rows, part = self._repaired_part
+            knots, floor = part._knots, SMALLEST_SLOPE * part._range[1]
+            for eta, slopes, at in ((e0, d0, k[rows]), (e1, d1, k[rows] + 1)):
+                eta[rows] = _take(knots.eta, at)
+                slopes[rows] = knots.slopes(at, slopes[rows], floor)
         return _Pieces(place, (e0, e1), (d0, d1))
 
     def _curve(self, u: Array) -> _Pieces:
@@ -328,14 +339,33 @@ class Warped(ProbitDistribution):
 
     def _from_probit(self, probits: Array) -> Array:
         probits = np.broadcast_to(probits, (len(self), probits.shape[1]))
+        few = probits.shape[1] < _FEW_QUANTILES
+        if few and self._safe.any() and not self._safe.all():
+            points = np.empty(probits.shape)
+            for rows in (np.flatnonzero(self._safe), np.flatnonzero(~self._safe)):
+                points[rows] = self._take(rows)._from_probit(probits[rows])
+            return points
+        k = self._search(probits) if few and self._safe.all() else self._count(probits)
         start, step = self._range
-        eta, slopes = self._knots.eta, self._slopes
+        place = self._pieces(k, np.zeros(probits.shape)).inverse(probits)
+        return self.base._from_probit(start + step * (k + place))
+
+    def _search(self, probits: Array) -> np.ndarray:
+        """Return the last knot below which each probit is not, by bisection of safe rows."""
         k = np.zeros(probits.shape, dtype=np.intp)
+        for step in (32, 16, 8, 4, 2, 1):
+            further = np.minimum(k + step, _N_KNOTS - 2)
+            u, t = self._place(further)
+            k = np.where(probits >= u + self.warp.value(u, t), further, k)
+        return k
+
+    def _count(self, probits: Array) -> np.ndarray:
+        """Return the same as `_search` by looking at all knots."""
+        k = np.zeros(probits.shape, dtype=np.intp)
+        eta = self._knots.eta
         for knot in range(1, _N_KNOTS - 1):
             k += probits >= eta[:, knot : knot + 1]
-        ends = (_take(eta, k), _take(eta, k + 1)), (_take(slopes, k), _take(slopes, k + 1))
-        place = _Pieces(np.zeros(probits.shape), *ends).inverse(probits)
-        return self.base._from_probit(start + step * (k + place))
+        return k
 
     def _kinks(self) -> Array:
         start, step = self._range
