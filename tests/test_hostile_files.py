@@ -697,3 +697,44 @@ def test_random_states_beyond_their_words_are_refused(table, path):
                 content["pos"] = json_node(10**8, 10**7 + number)
 
     assert_refused(with_schema(path.read_bytes(), change), path, "random state")
+
+
+@pytest.mark.parametrize(("attribute", "value"), [("bit_generator", "seed"), ("pool_size", 10**9)])
+def test_random_generators_are_numpys_default(attribute, value, table, path):
+    """Others are made by calling what the file names, with sizes of its choice."""
+    regcal.save(HistGradientBoostingRegressor(max_iter=2, min_samples_leaf=3).fit(*table), path)
+
+    def change(schema):
+        for number, node in enumerate(nodes_of(schema)):
+            content = node.get("content")
+            if node["__loader__"] == "DictNode" and attribute in content:
+                content[attribute] = json_node(value, 10**7 + number)
+
+    assert_refused(with_schema(path.read_bytes(), change), path, "random generator")
+
+
+def test_trees_without_a_model_are_refused(table, path):
+    """Nobody knows how many columns they may ask for."""
+    regcal.save(FORESTS["forest"].fit(*table), path)
+
+    def change(schema):
+        for node in nodes_of(schema):
+            if node["__class__"] == "DecisionTreeRegressor" and "content" in node:
+                node["__module__"], node["__class__"] = "regcal.gp.links", "Probit"
+            if node["__class__"] == "RandomForestRegressor":
+                node["__module__"], node["__class__"] = "sklearn.linear_model._ridge", "Ridge"
+
+    assert_refused(with_schema(path.read_bytes(), change), path, "belongs to no model")
+
+
+def test_trees_grown_on_other_classes_are_refused(table, path):
+    """The constructor of a tree reads one number of classes."""
+    regcal.save(FORESTS["forest"].fit(*table), path)
+    members = members_of(path.read_bytes())
+    schema = json.loads(members["schema.json"])
+    tree = next(node for node in nodes_of(schema) if node["__loader__"] == "TreeNode")
+    file = tree["__reduce__"]["args"]["content"][1]["file"]
+
+    changed = members | {file: npy(np.zeros(0, dtype=np.int64))}
+
+    assert_refused(sealed(changed), path, "parts do not fit together")
