@@ -28,7 +28,8 @@ LAYERS = (
     {"plots", "regressor"},
     {"dask", "persistence", "report"},
     {"__init__"},  # the public API
-    {"__main__", "cli", "demo"},
+    {"demo"},
+    {"__main__", "cli"},
 )
 LAYER_OF = {part: layer for layer, parts in enumerate(LAYERS) for part in parts}
 
