@@ -18,6 +18,7 @@ from regcal.datasets import Dataset, ToyMixture
 from regcal.metrics import reliability_curve
 from regcal.plots import CalibrationMapDisplay, DensityDisplay, ReliabilityDisplay, RowDisplay
 from regcal.reproduce.cells import N_FOLDS, Unit
+from regcal.reproduce.figure import blank_figure
 from regcal.reproduce.scores import OuterFold
 
 if TYPE_CHECKING:
@@ -303,13 +304,8 @@ class ToyStudy:
 
 
 def _panels(n_lines: int, n_columns: int) -> tuple["Figure", np.ndarray]:
-    """Return a figure that leaves the user's plotting state alone, and its axes."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        msg = "The figures need matplotlib. Install it with: pip install 'regcal[plots]'."
-        raise ImportError(msg) from error
-    figure = Figure(figsize=(5.4 * n_columns, 4.4 * n_lines), layout="constrained")
+    """Return a figure and its axes."""
+    figure = blank_figure(5.4 * n_columns, 4.4 * n_lines)
     return figure, figure.subplots(n_lines, n_columns, squeeze=False)
 
 
