@@ -21,12 +21,12 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 # From the bottom up. A part may import from lower layers, and within itself.
 LAYERS = (
-    {"_validation", "_version"},
-    {"datasets", "grids", "persistence"},
+    {"_state", "_validation", "_version"},
+    {"datasets", "grids"},
     {"binary", "distributions", "gp"},
     {"adapters", "calibrators", "metrics"},
     {"plots", "regressor"},
-    {"dask", "report"},
+    {"dask", "persistence", "report"},
     {"__init__"},  # the public API
     {"__main__", "cli", "demo", "reproduce"},
 )

@@ -35,6 +35,7 @@ from regcal.distributions import (
 )
 from regcal.grids import EqualGrid, QuantileGrid
 from regcal.metrics import compare, crps, log_score, pit
+from regcal.persistence import FileError, file_info, load, save
 from regcal.regressor import (
     CalibratedRegressorCV,
     NormalResidualRegressor,
@@ -54,6 +55,7 @@ __all__ = [
     "DensityCalibrator",
     "Distribution",
     "EqualGrid",
+    "FileError",
     "GPCalibrator",
     "Histogram",
     "IdentityCalibrator",
@@ -75,7 +77,9 @@ __all__ = [
     "compare",
     "concatenate",
     "crps",
+    "file_info",
     "get_calibrator",
+    "load",
     "log_score",
     "paper_brr",
     "paper_gpr",
@@ -84,4 +88,5 @@ __all__ = [
     "predict_dist",
     "register_adapter",
     "report",
+    "save",
 ]

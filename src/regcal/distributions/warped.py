@@ -1,6 +1,6 @@
 """Distributions warped on the probit scale by a smooth two-dimensional map.
 
-Depends on NumPy, SciPy and `_validation` only.
+Depends on NumPy, SciPy, `_state` and `_validation` only.
 
 With u = probit(t) of the base, the warped distribution is ``cdf(t) = Phi(eta)`` where
 ``eta = u + h(u, t)``. It is valid exactly when eta increases along each row's own path
@@ -14,6 +14,7 @@ from typing import Self
 import numpy as np
 from scipy.interpolate import RectBivariateSpline
 
+from regcal._state import WithoutCaches
 from regcal._validation import Array
 from regcal.distributions.base import Distribution, ProbitDistribution
 
@@ -32,7 +33,7 @@ SMALLEST_SLOPE = 0.02
 
 
 @dataclass(frozen=True)
-class WarpMap:
+class WarpMap(WithoutCaches):
     """A smooth map h(u, t) on a box, continued linearly in u beyond it.
 
     Along a row's path the map is followed while the path is inside the box; where the path

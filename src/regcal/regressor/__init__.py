@@ -3,11 +3,21 @@
 from regcal.regressor._calibrated import CalibratedModel, CalibratedRegressorCV
 from regcal.regressor._recipes import paper_brr, paper_gpr, paper_ols
 from regcal.regressor._residuals import NormalResidualRegressor
+from regcal.regressor._tables import (
+    HeldOutScore,
+    PredictionColumns,
+    TableCalibrator,
+    TableRegressor,
+)
 
 __all__ = [
     "CalibratedModel",
     "CalibratedRegressorCV",
+    "HeldOutScore",
     "NormalResidualRegressor",
+    "PredictionColumns",
+    "TableCalibrator",
+    "TableRegressor",
     "paper_brr",
     "paper_gpr",
     "paper_ols",

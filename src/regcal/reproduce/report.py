@@ -34,8 +34,8 @@ def _size(scores: Scores) -> str:
     return (
         f"{len(scores.rows)} cells: {len(scores.datasets)} data sets, {len(BASES)} base models, "
         f"{counts} target values, {scores.repetitions} × {N_FOLDS} folds with {N_INNER_FOLDS} "
-        f"inner folds, {PREDICTION_THRESHOLDS} prediction thresholds; {seconds / 60:.0f} minutes of "
-        f"computing.{left_out}"
+        f"inner folds, {PREDICTION_THRESHOLDS} prediction thresholds; {seconds / 60:.0f} minutes "
+        f"of computing.{left_out}"
     )
 
 
