@@ -101,10 +101,11 @@ class Study:
     ----------
     repetitions : int
         How often the data are dealt into 5 folds.
+    bases : tuple of str
+        Base models.
     thresholds : tuple of int
         Numbers of target values of the methods that have them.
     methods : tuple of str
-        Methods without thresholds; those of the paper and their counterparts are always there.
     check : bool
         Whether the paper's own classifier is run, in the first fold of the first repetition.
 
@@ -116,8 +117,9 @@ class Study:
     """
 
     repetitions: int = 10
+    bases: tuple[str, ...] = BASES
     thresholds: tuple[int, ...] = THRESHOLDS
-    methods: tuple[str, ...] = WITHOUT_THRESHOLDS
+    methods: tuple[str, ...] = WITHOUT_THRESHOLDS + PAPER_METHODS + OUR_METHODS
     check: bool = True
 
     def cells(self, datasets: Iterable[str] = DATASETS) -> list[Cell]:
@@ -125,16 +127,15 @@ class Study:
         units = [
             Unit(dataset, base, repetition, fold)
             for repetition, fold, dataset, base in product(
-                range(self.repetitions), range(N_FOLDS), list(datasets), BASES
+                range(self.repetitions), range(N_FOLDS), list(datasets), self.bases
             )
         ]
         return [cell for unit in units for cell in self._cells_of(unit)]
 
     def _cells_of(self, unit: Unit) -> Iterator[Cell]:
         for method in self.methods:
-            yield Cell(unit, method)
-        for count, method in product(self.thresholds, PAPER_METHODS + OUR_METHODS):
-            yield Cell(unit, method, count)
+            counts = (0,) if method in WITHOUT_THRESHOLDS else self.thresholds
+            yield from (Cell(unit, method, count) for count in counts)
         if self.check and unit.repetition == unit.fold == 0:
             yield Cell(unit, CHECK_METHOD, CHECK_THRESHOLDS)
 
@@ -143,7 +144,7 @@ FULL = Study()
 QUICK = Study(
     repetitions=1,
     thresholds=(8, 32, 64),
-    methods=("uncalibrated", "averaged", "gp-density"),
+    methods=tuple(method for method in FULL.methods if method != "auto"),
     check=False,
 )
 
