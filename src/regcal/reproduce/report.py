@@ -10,7 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
-from regcal.reproduce.cells import BASES, DATASETS, N_FOLDS, OUR_METHODS, PAPER_METHODS, Cell
+from regcal.reproduce.cells import (
+    BASES,
+    CHECK_METHOD,
+    DATASETS,
+    N_FOLDS,
+    OUR_METHODS,
+    PAPER_METHODS,
+    Cell,
+)
 from regcal.reproduce.figure import LABELS, draw_study
 from regcal.reproduce.results import write_results
 from regcal.reproduce.scores import CHECK_PAIRS, FLOOR, N_INNER_FOLDS, PREDICTION_THRESHOLDS, Row
@@ -74,8 +82,10 @@ def _told(dataset: str, base: str) -> str:
 def _floored(scores: Scores) -> str:
     """Tabulate, per method, the rows whose density was not positive."""
     lines = []
-    for method in dict.fromkeys(cell.method for cell in scores.rows):
+    for method in (*_ORDER, CHECK_METHOD):
         rows = [row for cell, row in scores.rows.items() if cell.method == method]
+        if not rows:
+            continue
         judged, valid = sum(row.n_test for row in rows), sum(row.n_floored for row in rows)
         raw = [row for row in rows if row.raw_n_floored is not None]
         count, difference = "", ""

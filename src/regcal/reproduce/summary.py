@@ -60,7 +60,7 @@ class Scores:
     """
 
     def __init__(self, rows: Mapping[Cell, Row]) -> None:
-        self.rows = rows
+        self.rows = dict(sorted(rows.items()))
         self._folds: dict[tuple[Setting, Variant], dict[tuple[int, int], float]] = {}
         for cell, row in rows.items():
             unit = cell.unit
@@ -287,4 +287,4 @@ def _told(count: Count) -> str:
 
 def checked_cells(scores: Scores) -> list[Row]:
     """Return the rows of the paper's own classifier."""
-    return [row for cell, row in sorted(scores.rows.items()) if cell.method == CHECK_METHOD]
+    return [row for cell, row in scores.rows.items() if cell.method == CHECK_METHOD]
