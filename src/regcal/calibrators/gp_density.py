@@ -132,12 +132,12 @@ class DensityCalibrator(GPMapCalibrator):
         dist, y = dist[possible], y[possible]
         weights = limited_weights(dist, y, weights[possible])
         self.start_ = starting_point(dist, y, weights)
-        dist = self.start_.transform(dist)
+        started = self.start_.transform(dist)
         self.axes_ = MapAxes.around(y)
-        points = self._points(dist, y, weights)
+        points = self._points(started, y, weights)
         if len(points.u) > _MAX_POINTS:
             points = points.merged()
-        self.process_ = self._fit_process(points, self._barrier_points(dist, weights))
+        self.process_ = self._fit_process(points, self._barrier_points(started, weights))
         self.map_ = self._checked_map(dist, y, weights)
 
     def _points(self, dist: Distribution, y: Array, weights: Array) -> PathPoints:
