@@ -23,6 +23,7 @@ from regcal.cli.commands.fit import fit
 from regcal.cli.commands.info import info
 from regcal.cli.commands.predict import predict
 from regcal.cli.commands.report import report
+from regcal.cli.commands.reproduce import app as reproduce
 
 COMMANDS = (calibrate, fit, predict, evaluate, report, info, demo)
 
@@ -37,6 +38,7 @@ app = typer.Typer(
 )
 for command in COMMANDS:
     app.command()(command)
+app.add_typer(reproduce, name="reproduce")
 
 
 def _print_version(wanted: bool) -> None:
