@@ -34,7 +34,7 @@ LAYERS = (
 LAYER_OF = {part: layer for layer, parts in enumerate(LAYERS) for part in parts}
 
 # Pairs (importer, imported) of one layer that are allowed. Keep this short.
-ALLOWED = {("__main__", "cli"), ("cli", "demo"), ("cli", "reproduce")}
+ALLOWED = {("__main__", "cli")}
 
 # What a module may import when it is imported itself; all else goes inside a function.
 CORE = {"numpy", "scipy", "sklearn", "joblib", "regcal"} | sys.stdlib_module_names
