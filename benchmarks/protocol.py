@@ -226,24 +226,25 @@ def main():
     slow = {"gpc-paper"}
     methods = [name for name in regcal.calibrator_names() if name not in slow]
     parser.add_argument("--tables", nargs="+", default=TABLES, choices=TABLES)
-    parser.add_argument("--datasets", nargs="+", default=list(LOADERS), choices=list(LOADERS))
+    parser.add_argument("--datasets", nargs="+", choices=["toy", *LOADERS])
     parser.add_argument("--bases", nargs="+", default=list(BASES), choices=list(BASES))
     parser.add_argument("--methods", nargs="+", default=methods)
     parser.add_argument("--calibrator", default="auto", help="of the boosting table")
     parser.add_argument("--output", type=Path, help="also write the rows as JSON")
     options = parser.parse_args()
+    names = options.datasets or list(LOADERS)
     rows = []
     with tempfile.TemporaryDirectory() as directory:
         labels = {method: method for method in options.methods}
         calibrators = {"paper": labels, "segments": segment_calibrators()}
         for table, chosen in calibrators.items():
             if table in options.tables:
-                rows += paper_table(options.datasets, chosen, directory, options.bases)
+                rows += paper_table(names, chosen, directory, options.bases)
         if "processes" in options.tables:
-            names = ["toy", *options.datasets]
-            rows += paper_table(names, process_calibrators(), directory, options.bases)
+            with_toy = options.datasets or ["toy", *LOADERS]
+            rows += paper_table(with_toy, process_calibrators(), directory, options.bases)
         if "boosting" in options.tables:
-            rows += boosting_table(options.datasets, directory, options.calibrator)
+            rows += boosting_table(names, directory, options.calibrator)
     if "toy" in options.tables:
         rows += toy_table(options.methods)
     if "convergence" in options.tables:

@@ -259,7 +259,8 @@ def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
         if kind.__module__.startswith("regcal."):
             computed = (name for name in dir(kind) if isinstance(getattr(kind, name), property))
             learnt += [name for name in computed if _is_learnt(name)]
-        yield from ((name, getattr(value, name)) for name in learnt)
+        # an estimator that is only a parameter has not learnt anything
+        yield from ((name, getattr(value, name)) for name in learnt if hasattr(value, name))
     elif is_dataclass(value):
         yield from ((field.name, getattr(value, field.name)) for field in fields(value))
 

@@ -7,7 +7,8 @@ eta = the calibrated probit. The process lives on two bounded axes, x(u) and s(t
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,18 +20,33 @@ from regcal.calibrators.base import Calibrator, IdentityCalibrator
 from regcal.calibrators.pit import PITCalibrator
 from regcal.calibrators.scale import ScaleCalibrator
 from regcal.distributions import Distribution
-from regcal.distributions.warped import SMALLEST_SLOPE, Warped, WarpMap
-from regcal.gp import EvidenceSearch, FittedProcess, HyperPrior, Link, Probit
+from regcal.distributions.probit_mapped import ProbitMap
+from regcal.distributions.warped import SMALLEST_SLOPE, Warped, WarpMap, is_gentle
+from regcal.gp import (
+    EvidenceSearch,
+    FittedProcess,
+    HilbertBasis,
+    HyperPrior,
+    Kernel,
+    Link,
+    Probit,
+    fit_process,
+)
+from regcal.gp.laplace import LaplaceLikelihood
 
 # Beyond this many standard deviations the process is frozen and eta goes on as a straight line.
 LARGEST_PROBIT = 6.0
 
+# Most basis functions per axis. With few rows there are fewer: no more than rows, if these are
+# more than the fewest.
+_LARGEST_SIZES, _FEWEST = (20, 32), 10
+
+# A length-scale that a basis of n functions resolves is at least this over n.
+_FUNCTIONS_PER_LENGTHSCALE = 2.3
+
 # Weak prior on the logarithms of sigma and the two length-scales: without signal the evidence is
 # flat, and short length-scales would only cost time.
-SEARCH = EvidenceSearch(
-    prior=HyperPrior(mean=(0.0, math.log(0.5), math.log(0.5)), sd=(1.5, 1.0, 1.0))
-)
-LARGEST_SIZES = (20, 32)
+_HYPER_PRIOR = HyperPrior(mean=(0.0, math.log(0.5), math.log(0.5)), sd=(1.5, 1.0, 1.0))
 
 # A map that loses more than this per row, on at most so many of its own rows, is dropped: what it
 # started from is left.
@@ -99,7 +115,7 @@ class GPMapCalibrator(Calibrator):
     """Base of the calibrators whose map is a Gaussian process on (u, t).
 
     A subclass sets `axes_`, `process_` and `map_`. The prior mean is the base model or, where
-    that is clearly better, the base model after PIT recalibration (`start_`).
+    that is clearly better, the base model after scaling or PIT recalibration (`start_`).
     """
 
     start_: Calibrator
@@ -111,6 +127,11 @@ class GPMapCalibrator(Calibrator):
     def _link(self) -> Link:
         """The function that turns the process into a probability."""
         return Probit()
+
+    @property
+    def _start_map(self) -> ProbitMap | None:
+        """What is done to the base's probit first."""
+        return getattr(self.start_, "map_", None)
 
     @property
     def _zero_prior(self) -> bool:
@@ -168,8 +189,8 @@ class GPMapCalibrator(Calibrator):
             raise ValueError(msg)
         with np.errstate(divide="ignore"):
             u = ndtri_exp(np.log(q.ravel()))
-        if isinstance(self.start_, PITCalibrator):
-            u = self.start_.map_(u)
+        if self._start_map is not None:
+            u = self._start_map(u)
         u = np.clip(u, -LARGEST_PROBIT, LARGEST_PROBIT)
         mean, variance = self.process_.moments(
             self.axes_.probit_axis(u), self.axes_.target_axis(t.ravel()), self._extra(u)
@@ -189,9 +210,12 @@ class GPMapCalibrator(Calibrator):
         eta = self._link.average_probit(self._prior_mean(u)[:, np.newaxis] + mean, variance)
         if self._zero_prior:
             return WarpMap(u, t, fade_out(u, eta - u[:, np.newaxis]), (1.0, 1.0))
+        start = self._start_map
+        if start is not None and not is_gentle(start, LARGEST_PROBIT):
+            start = None
         slopes = self._tail_slopes((float(variance[0].mean()), float(variance[-1].mean())))
         low, high = (max(slope, SMALLEST_SLOPE) for slope in slopes)
-        return WarpMap(u, t, eta - u[:, np.newaxis], (low, high))
+        return WarpMap(u, t, eta - u[:, np.newaxis], (low, high), start)
 
     def _checked_map(self, dist: Distribution, y: Array, weights: Array) -> WarpMap:
         """Return the averaged map, or none if it does worse on the very rows it was learnt from."""
@@ -199,16 +223,49 @@ class GPMapCalibrator(Calibrator):
         if self._zero_prior:
             return averaged
         rows = np.arange(0, len(y), max(1, len(y) // _CHECKED_ROWS))
-        part = dist[rows]
+        started = self.start_.transform(dist[rows])
         with np.errstate(invalid="ignore"):
-            gain = Warped(part, averaged).logpdf(y[rows]) - part.logpdf(y[rows])
+            gain = self._warped(dist[rows], averaged).logpdf(y[rows]) - started.logpdf(y[rows])
         gain = np.where(np.isfinite(gain), gain, 0.0)
         if np.average(gain, weights=weights[rows]) > -_LARGEST_LOSS:
             return averaged
-        return WarpMap(averaged.u, averaged.t, np.zeros_like(averaged.h), (1.0, 1.0))
+        return replace(averaged, h=np.zeros_like(averaged.h), slopes=(1.0, 1.0))
+
+    def _warped(self, dist: Distribution, averaged: WarpMap) -> Distribution:
+        # a gentle start is part of the map, which is faster; any other is applied before
+        return Warped(dist if averaged.start else self.start_.transform(dist), averaged)
 
     def _transform(self, dist: Distribution) -> Distribution:
-        return Warped(self.start_.transform(dist), self.map_)
+        return self._warped(dist, self.map_)
+
+
+def fit_map_process(
+    likelihood_for: Callable[[HilbertBasis], LaplaceLikelihood],
+    n_rows: float,
+    *,
+    kernel: Kernel | None,
+    extra_variances: tuple[float, ...],
+    free: bool = False,
+) -> FittedProcess:
+    """Fit the process of a map learnt from so many rows; `free` leaves out the prior and limit."""
+    share = 1.0 if free else min(1.0, math.sqrt(n_rows / math.prod(_LARGEST_SIZES)))
+    first, second = (max(_FEWEST, int(share * size)) for size in _LARGEST_SIZES)
+    shortest = [math.log(_FUNCTIONS_PER_LENGTHSCALE / size) for size in (first, second)]
+    search = EvidenceSearch(
+        bounds=((-5.0, 4.0), (shortest[0], 1.5), (shortest[1], 1.5)),
+        prior=None if free else _HYPER_PRIOR,
+        tolerance=0.01,
+        gradient_tolerance=0.03,
+        max_evaluations=30,
+    )
+    return fit_process(
+        likelihood_for,
+        kernel=kernel,
+        extra_variances=extra_variances,
+        search=search,
+        largest_sizes=(first, second),
+        warn=False,
+    )
 
 
 def limited_weights(dist: Distribution, y: Array, weights: Array) -> Array:
@@ -238,16 +295,23 @@ def fade_out(u: Array, h: Array) -> Array:
 
 
 def starting_point(dist: Distribution, y: Array, weights: Array) -> Calibrator:
-    """Return PIT recalibration where its gain over a mere scale is worth its knots, else nothing.
+    """Return PIT recalibration, a scale or the identity: the first that is worth its parameters.
 
-    The price of a knot is that of the Bayesian information criterion.
+    The price of a parameter is that of the Bayesian information criterion.
     """
-    pit = PITCalibrator().fit(dist, y, weights)
-    scale = ScaleCalibrator().fit(dist, y, weights)
-    gain = pit.transform(dist).logpdf(y) - scale.transform(dist).logpdf(y)
-    total = np.sum(weights * np.where(np.isfinite(gain), gain, 0.0))
-    price = 0.5 * len(pit.map_.knots) * np.log(weights.sum())
-    return pit if total > price else IdentityCalibrator().fit(dist, y, weights)
+    identity, scale, pit = (
+        calibrator.fit(dist, y, weights)
+        for calibrator in (IdentityCalibrator(), ScaleCalibrator(), PITCalibrator())
+    )
+    price = 0.5 * np.log(weights.sum())
+
+    def gain(better: Calibrator, simpler: Calibrator) -> float:
+        gains = better.transform(dist).logpdf(y) - simpler.transform(dist).logpdf(y)
+        return float(np.sum(weights * np.where(np.isfinite(gains), gains, 0.0)))
+
+    if gain(pit, scale) > price * len(pit.map_.knots):
+        return pit
+    return scale if gain(scale, identity) > price else identity
 
 
 def target_resolution(y: Array) -> float:

@@ -14,11 +14,10 @@ from scipy.special import log_ndtr
 from regcal._validation import Array
 from regcal.calibrators.base import Calibrator, IdentityCalibrator
 from regcal.calibrators.gp_map import (
-    LARGEST_SIZES,
     LINEAR_VARIANCES,
-    SEARCH,
     GPMapCalibrator,
     MapAxes,
+    fit_map_process,
     limited_weights,
     starting_point,
     target_resolution,
@@ -28,14 +27,12 @@ from regcal.distributions.base import BLOCK_ELEMENTS
 from regcal.distributions.segmented import keep_masses
 from regcal.gp import (
     BinomialLikelihood,
-    EvidenceSearch,
     FittedProcess,
     HilbertBasis,
     Kernel,
     Link,
     Probit,
     TensorDesign,
-    fit_process,
 )
 from regcal.grids import make_thresholds
 
@@ -178,13 +175,13 @@ class GPCalibrator(GPMapCalibrator):
             raise ValueError(msg)
         weights = limited_weights(dist, y, weights)
         self.start_ = self._start(dist, y, weights)
-        dist = self.start_.transform(dist)
+        started = self.start_.transform(dist)
         self.axes_ = MapAxes.around(y)
         self.thresholds_ = make_thresholds(self.thresholds, y, weights)
         self.prediction_thresholds_ = None
         if self.prediction_thresholds is not None:
             self.prediction_thresholds_ = make_thresholds(self.prediction_thresholds, y, weights)
-        counts = count_pairs(dist, y, weights, self.thresholds_, target_resolution(y))
+        counts = count_pairs(started, y, weights, self.thresholds_, target_resolution(y))
         self.process_ = self._fit_process(counts)
         self.map_ = self._checked_map(dist, y, weights)
 
@@ -210,13 +207,12 @@ class GPCalibrator(GPMapCalibrator):
                 design, np.minimum(successes, trials), trials, offset, self._link
             )
 
-        variances = LINEAR_VARIANCES[: extra.shape[1]]
-        return fit_process(
+        return fit_map_process(
             likelihood,
+            n_rows,
             kernel=self.kernel,
-            extra_variances=variances,
-            search=EvidenceSearch() if self._zero_prior else SEARCH,
-            largest_sizes=LARGEST_SIZES,
+            extra_variances=LINEAR_VARIANCES[: extra.shape[1]],
+            free=self._zero_prior,
         )
 
     @property

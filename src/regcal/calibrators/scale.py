@@ -57,5 +57,10 @@ class ScaleCalibrator(Calibrator):
         total = self.prior_rows + weights.sum()
         self.factor_ = float(np.sqrt((self.prior_rows + (weights * z * z).sum()) / total))
 
+    @property
+    def map_(self) -> ScaleMap:
+        """The map on the probit scale."""
+        return ScaleMap(self.factor_)
+
     def _transform(self, dist: Distribution) -> Distribution:
-        return ProbitMapped(dist, ScaleMap(self.factor_))
+        return ProbitMapped(dist, self.map_)

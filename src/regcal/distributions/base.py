@@ -118,6 +118,12 @@ class Distribution(WithoutCaches, ABC):
         low, high = self._bracket(probits)
         return solve_increasing(self._probit_of_rows, probits, low, high)
 
+    def _trace(self, probits: Array) -> tuple[Array, Array]:
+        """Return the quantiles at probit values z, and dt / dz there."""
+        t = self._from_probit(probits)
+        with np.errstate(over="ignore"):
+            return t, np.exp(-self._logslope(t))
+
     def _probit_of_rows(self, rows: np.ndarray, points: Array) -> tuple[Array, Array]:
         part = self._take(rows)
         with np.errstate(over="ignore", invalid="ignore"):

@@ -78,6 +78,9 @@ class Normal(ProbitDistribution):
     def _from_probit(self, probits: Array) -> Array:
         return self.loc[:, np.newaxis] + self.scale[:, np.newaxis] * probits
 
+    def _trace(self, probits: Array) -> tuple[Array, Array]:
+        return self._from_probit(probits), self.scale[:, np.newaxis]
+
     def _largest_spread(self) -> Array:
         return self.scale
 

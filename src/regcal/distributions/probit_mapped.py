@@ -4,6 +4,7 @@ Depends on NumPy, SciPy and `_validation` only.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol, Self
 
 import numpy as np
@@ -24,8 +25,8 @@ class ProbitMap(Protocol):
         """Return the image of each value."""
         ...
 
-    def log_derivative(self, z: Array) -> Array:
-        """Return the log slope at each value."""
+    def image_and_slope(self, z: Array) -> tuple[Array, Array]:
+        """Return the image of each value, and the slope there."""
         ...
 
     @property
@@ -53,9 +54,9 @@ class ScaleMap:
         """Return the image of each value."""
         return z / self.factor
 
-    def log_derivative(self, z: Array) -> Array:
-        """Return the log slope at each value."""
-        return np.full(z.shape, -np.log(self.factor))
+    def image_and_slope(self, z: Array) -> tuple[Array, Array]:
+        """Return the image of each value, and the slope there."""
+        return z / self.factor, np.full(z.shape, 1.0 / self.factor)
 
     @property
     def smallest_slope(self) -> float:
@@ -97,24 +98,31 @@ class PiecewiseMap:
         slopes[[0, -1]] = 1.0
         return cls(knots, heights, slopes, slopes)
 
-    def _piece(self, edges: Array, values: Array) -> tuple[np.ndarray, Array]:
-        """Return the interval of each value and the bend (half the slope's rate) within it."""
-        interval = np.searchsorted(edges[1:-1], values, side="right")
-        width = self.knots[interval + 1] - self.knots[interval]
-        return interval, (self.right[interval] - self.left[interval]) / (2 * width)
+    @cached_property
+    def _bends(self) -> Array:
+        """Half the rate at which the slope changes in each interval."""
+        return 0.5 * (self.right - self.left) / np.diff(self.knots)
 
     def __call__(self, z: Array) -> Array:
         """Return the image of each value."""
-        interval, bend = self._piece(self.knots, z)
-        inside = np.clip(z, self.knots[0], self.knots[-1]) - self.knots[interval]
-        image = self.heights[interval] + inside * (self.left[interval] + inside * bend)
-        return image + self._outside(z, self.knots, self.left[0], self.right[-1])
+        return self.image_and_slope(z)[0]
 
-    def log_derivative(self, z: Array) -> Array:
-        """Return the log slope at each value."""
-        interval, bend = self._piece(self.knots, z)
-        inside = np.clip(z, self.knots[0], self.knots[-1]) - self.knots[interval]
-        return np.log(self.left[interval] + 2 * bend * inside)
+    def image_and_slope(self, z: Array) -> tuple[Array, Array]:
+        """Return the image of each value, and the slope there."""
+        interval = np.searchsorted(self.knots[1:-1], z, side="right")
+        held = np.clip(z, self.knots[0], self.knots[-1])
+        inside = held - self.knots.take(interval)
+        rise = self._bends.take(interval)
+        rise *= inside
+        slope = self.left.take(interval)
+        rise += slope
+        slope += 2.0 * (rise - slope)
+        rise *= inside
+        rise += self.heights.take(interval)
+        outside = z - held
+        if outside.any():
+            rise += slope * outside
+        return rise, slope
 
     @property
     def smallest_slope(self) -> float:
@@ -123,18 +131,16 @@ class PiecewiseMap:
 
     def inverse(self, image: Array) -> Array:
         """Return the values that are mapped to `image`."""
-        interval, bend = self._piece(self.heights, image)
+        interval = np.searchsorted(self.heights[1:-1], image, side="right")
+        bend = self._bends[interval]
         rise = np.clip(image, self.heights[0], self.heights[-1]) - self.heights[interval]
         slope = self.left[interval]
         # the stable form of the root of bend * s**2 + slope * s = rise
         root = np.sqrt(np.maximum(slope * slope + 4 * bend * rise, 0.0))
         inside = self.knots[interval] + 2 * rise / (slope + root)
-        return inside + self._outside(image, self.heights, 1 / self.left[0], 1 / self.right[-1])
-
-    @staticmethod
-    def _outside(values: Array, edges: Array, first: float, last: float) -> Array:
-        below, above = np.minimum(values - edges[0], 0.0), np.maximum(values - edges[-1], 0.0)
-        return first * below + last * above
+        below = np.minimum(image - self.heights[0], 0.0)
+        above = np.maximum(image - self.heights[-1], 0.0)
+        return inside + below / self.left[0] + above / self.right[-1]
 
 
 class ProbitMapped(ProbitDistribution):
@@ -176,14 +182,15 @@ class ProbitMapped(ProbitDistribution):
         return self.mapping(self.base._probit(points))
 
     def _logslope(self, points: Array) -> Array:
-        return self.base._logslope(points) + self.mapping.log_derivative(self.base._probit(points))
+        _, slope = self.mapping.image_and_slope(self.base._probit(points))
+        return self.base._logslope(points) + np.log(slope)
 
     def _logpdf(self, points: Array) -> Array:
         # as a change of the base's density, so that its support is kept
         logpdf, z = self.base._logpdf(points), self.base._probit(points)
-        image = self.mapping(z)
+        image, slope = self.mapping.image_and_slope(z)
         with np.errstate(invalid="ignore"):
-            change = 0.5 * (z - image) * (z + image) + self.mapping.log_derivative(z)
+            change = 0.5 * (z - image) * (z + image) + np.log(slope)
         outside = np.isneginf(logpdf) | np.isinf(z)
         return np.where(outside, -np.inf, logpdf + change)
 

@@ -215,18 +215,20 @@ class TensorDesign:
         )
 
     @cached_property
-    def _order(self) -> tuple[NDArray, NDArray]:
-        """Observations sorted by level, and where each level starts."""
+    def _level_sums(self) -> sparse.csr_array:
+        """The matrix that sums the observations of every level, its weights to be filled in."""
         counts = np.bincount(self.level_of, minlength=len(self.levels))
-        return np.argsort(self.level_of, kind="stable"), np.append(0, np.cumsum(counts))
+        order = np.argsort(self.level_of, kind="stable")
+        shape = (len(self.levels), len(order))
+        return sparse.csr_array((np.ones(len(order)), order, np.append(0, counts.cumsum())), shape)
 
     def _sum_levels(self, weights: NDArray, rows: NDArray) -> NDArray:
         """Return the weighted sum of the rows of every level."""
         if len(self.levels) == len(self.points):
             return weights[:, np.newaxis] * rows
-        order, starts = self._order
-        shape = (len(self.levels), len(order))
-        return sparse.csr_array((weights[order], order, starts), shape=shape) @ rows
+        sums = self._level_sums
+        sums.data = weights[sums.indices]  # far cheaper than a new matrix
+        return sums @ rows
 
     def _at_points(self, rows: NDArray) -> NDArray:
         """Return the row of each observation's level."""
@@ -326,7 +328,7 @@ class TensorDesign:
     def _share_tables(self, small: TensorDesign) -> None:
         """Cut the tables of a restricted design out of this one's."""
         m0, m1 = small.basis.sizes
-        small.__dict__["_order"] = self._order
+        small.__dict__["_level_sums"] = self._level_sums
         small.__dict__["_axes"] = (
             tuple(np.ascontiguousarray(a[:, :m0]) for a in self._axes[0]),
             tuple(np.ascontiguousarray(a[:, :m1]) for a in self._axes[1]),

@@ -1,0 +1,195 @@
+"""A smooth map h(u, t) on a box, tabulated for speed.
+
+Depends on NumPy, SciPy, `_state` and `_validation` only.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.interpolate import RectBivariateSpline
+
+from regcal._state import WithoutCaches
+from regcal._validation import Array
+from regcal.distributions.probit_mapped import ProbitMap
+
+# Share of the base's own slope that a warped distribution keeps at least.
+SMALLEST_SLOPE = 0.02
+
+# Knots on a row's path; beyond this share of the box their distance grows.
+N_KNOTS = 49
+_DENSE_SHARE = 2 / 3
+
+# The table has at least this many targets, and so many between two of the map's own.
+_MIN_TARGETS, _TARGETS_PER_STEP = 128, 6
+
+# Cells in which the knot before a probit is looked up; with more knots than this in one cell,
+# they are searched instead.
+_N_CELLS, _LARGEST_CROWD = 2**11, 2
+
+# A start is gentle if its slope, between two knots, is nowhere so many times the mean slope.
+_LARGEST_BEND = 5.0
+
+
+@dataclass(frozen=True)
+class WarpMap(WithoutCaches):
+    """A smooth map h(u, t) on a box, continued linearly in u beyond it.
+
+    Along a row's path the map is followed while the path is inside the box; where the path
+    leaves it, eta = u + h goes on as a straight line in u with the slope of that side.
+
+    Parameters
+    ----------
+    u : ndarray of shape (n_u,)
+        Equally spaced probits.
+    t : ndarray of shape (n_t,)
+        Equally spaced targets.
+    h : ndarray of shape (n_u, n_t)
+        The map at those; a bicubic spline in between.
+    slopes : tuple of float
+        d eta / d u below and above the box.
+    start : ProbitMap, optional
+        An increasing map that is applied to the base's probit first: u is its image.
+    """
+
+    u: Array
+    t: Array
+    h: Array
+    slopes: tuple[float, float]
+    start: ProbitMap | None = None
+
+    @cached_property
+    def table(self) -> "WarpTable":
+        """The map at the nodes, computed when it is first used."""
+        return WarpTable.of(self)
+
+
+@dataclass(frozen=True)
+class WarpTable(WithoutCaches):
+    """A map at fixed knots along u, and linear between many targets along t."""
+
+    z: Array  # probit of the base at each knot
+    u: Array
+    start_slope: Array  # du / dz
+    h: Array  # knots × targets, one after the other
+    h_u: Array
+    h_t: Array
+    targets: tuple[float, float, int]  # the first, the number per unit, how many
+
+    @classmethod
+    def of(cls, warp: WarpMap) -> "WarpTable":
+        """Tabulate a map."""
+        limit = float(np.abs(warp.u).max())
+        u = _bent_grid(limit)
+        z, slope = _started(warp.start, u)
+        n_targets = max(_MIN_TARGETS, _TARGETS_PER_STEP * (len(warp.t) - 1)) + 1
+        t = np.linspace(warp.t[0], warp.t[-1], n_targets)
+        spline = RectBivariateSpline(warp.u, warp.t, warp.h, s=0)
+        inside = np.clip(u, warp.u[0], warp.u[-1])
+        # one more target, so that the last has a neighbour
+        h, h_u, h_t = (
+            np.pad(spline(inside, t, **orders), ((0, 0), (0, 1)), mode="edge").ravel()
+            for orders in ({}, {"dx": 1}, {"dy": 1})
+        )
+        per_unit = (n_targets - 1) / float(warp.t[-1] - warp.t[0])
+        return cls(z, u, slope, h, h_u, h_t, (float(warp.t[0]), per_unit, n_targets))
+
+    @cached_property
+    def _guide(self) -> tuple[np.ndarray, int]:
+        """The number of inner knots before each cell of probits, and the most in one cell."""
+        cells = self._cells(self.z[1:-1])
+        return np.searchsorted(cells, np.arange(_N_CELLS)), int(np.bincount(cells).max())
+
+    def _cells(self, z: Array) -> np.ndarray:
+        """Return equally wide cells between the first and the last inner knot."""
+        low, high = float(self.z[1]), float(self.z[-2])
+        place = np.clip(z, low, high)
+        place -= low
+        place *= (_N_CELLS - 1) / (high - low)
+        return place.astype(np.intp)
+
+    def piece(self, z: Array) -> np.ndarray:
+        """Return the number of the knot at which the piece of each probit starts.
+
+        What is before the first knot belongs to the first piece, and so at the end.
+        """
+        before, crowd = self._guide
+        if crowd > _LARGEST_CROWD:
+            return np.searchsorted(self.z[1:-1], z, side="right")
+        number = before.take(self._cells(z))
+        for _ in range(crowd):
+            number += self._ends.take(number) <= z
+        return number
+
+    @cached_property
+    def _ends(self) -> Array:
+        """Where pieces end; the last one never does."""
+        return np.append(self.z[1:-1], np.nan)
+
+    def _cell(self, knots: np.ndarray, t: Array) -> tuple[np.ndarray, Array, Array]:
+        """Return the table's cell of each point, the place in it, and the place in the table."""
+        first, per_unit, count = self.targets
+        place = t - first
+        place *= per_unit
+        inside = np.clip(place, 0.0, count - 1.0)
+        cell = inside.astype(np.intp)
+        inside -= cell
+        cell += knots * (count + 1)
+        return cell, inside, place
+
+    def value(self, knots: np.ndarray, t: Array) -> Array:
+        """Return h at knots and targets; targets outside the box are moved onto its edge."""
+        cell, share, _ = self._cell(knots, t)
+        return _between(self.h, cell, share)
+
+    def gradient(self, knots: np.ndarray, t: Array) -> tuple[Array, Array, Array]:
+        """Return h, dh/du and dh/dt; the last is 0 outside the box."""
+        cell, share, place = self._cell(knots, t)
+        h, h_u, h_t = (_between(table, cell, share) for table in (self.h, self.h_u, self.h_t))
+        h_t[(place < 0.0) | (place > self.targets[2] - 1.0)] = 0.0
+        return h, h_u, h_t
+
+    @cached_property
+    def widest_safe_spread(self) -> float:
+        """The largest dt/dz for which eta increases along every path in the box."""
+        room = 1.0 + self.h_u - 2 * SMALLEST_SLOPE
+        if (room <= 0).any():
+            return 0.0
+        fall = -self.h_t / np.repeat(self.start_slope, self.targets[2] + 1)
+        falling = fall > 0
+        return float(np.min(room[falling] / fall[falling])) if falling.any() else np.inf
+
+
+def _between(table: Array, cell: np.ndarray, share: Array) -> Array:
+    """Return values of a table, linear between a cell and the next."""
+    left = table.take(cell)
+    right = table.take(cell + 1)
+    right -= left
+    right *= share
+    right += left
+    return right
+
+
+def _bent_grid(limit: float) -> Array:
+    """Return knots up to a limit on both sides, dense in the middle."""
+    dense = _DENSE_SHARE * limit
+    bent = np.linspace(-1.0, 1.0, N_KNOTS) * limit / np.hypot(1.0, limit / dense)
+    knots = bent / np.sqrt(1.0 - (bent / dense) ** 2)
+    knots[[0, -1]] = -limit, limit
+    return knots
+
+
+def _started(start: ProbitMap | None, u: Array) -> tuple[Array, Array]:
+    """Return the probits z of the base that a start maps to u, and du / dz."""
+    if start is None:
+        return u, np.ones(len(u))
+    z = start.inverse(u)
+    return z, start.image_and_slope(z)[1]
+
+
+def is_gentle(start: ProbitMap, limit: float) -> bool:
+    """Tell whether a start, up to a limit of u, is well described by its knots in a table."""
+    u = _bent_grid(limit)
+    z, slope = _started(start, u)
+    mean = np.diff(u) / np.diff(z)
+    return bool((np.maximum(slope[1:], slope[:-1]) <= _LARGEST_BEND * mean).all())
