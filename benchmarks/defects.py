@@ -4,7 +4,7 @@ Simulates models that are wrong in one known way, so that the best attainable lo
 too, and writes one line per defect, number of calibration rows, draw and method. The tables in
 `docs/which_method.md` and `docs/small_sets.md` are made from these lines by `docs/tables.py`.
 
-    python benchmarks/defects.py                            # about ten minutes on one core
+    python benchmarks/defects.py                            # some minutes on one core
     python benchmarks/defects.py --draws 1 --rows 100 --output try.csv
 """
 
@@ -114,7 +114,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--defects", nargs="+", default=list(DEFECTS), choices=list(DEFECTS))
     parser.add_argument("--rows", nargs="+", type=int, default=ROWS)
-    parser.add_argument("--draws", type=int, default=10)
+    parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args()
     with options.output.open("w", newline="", encoding="utf-8") as stream:

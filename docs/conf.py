@@ -9,7 +9,7 @@ sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "regcal"
 author = "The regcal developers"
-copyright = "The regcal developers"
+copyright = "The regcal developers"  # noqa: A001
 version = release = regcal.__version__
 
 extensions = [
@@ -26,12 +26,12 @@ templates_path = ["_templates"]
 # Pages that other parts of the project may bring: their places in the contents may be empty.
 suppress_warnings = ["toc.empty_glob", "config.cache"]
 
-# ----------------------------------------------------------------------------------------- Markdown
+# Markdown
 
 myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]
 myst_heading_anchors = 3
 
-# -------------------------------------------------------------------------------------- API reference
+# API reference
 
 autosummary_generate = True
 autosummary_ignore_module_all = False
@@ -42,7 +42,7 @@ numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 default_role = "autolink"
 
-# -------------------------------------------------------------------------------------------- gallery
+# gallery
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
@@ -62,7 +62,7 @@ sphinx_gallery_conf = {
     "matplotlib_animations": False,
 }
 
-# ----------------------------------------------------------------------------------------------- HTML
+# HTML
 
 html_theme = "pydata_sphinx_theme"
 html_title = "regcal"
@@ -84,8 +84,22 @@ html_theme_options = {
 }
 html_sidebars = {"index": [], "tutorial": []}
 
-# ------------------------------------------------------------------------------------------ references
+# references
 
 nitpicky = True
 # Base classes that are not ours to document.
 nitpick_ignore_regex = [("py:class", r"(abc|numpy|sklearn|builtins|regcal\..*\._|regcal\._).*")]
+
+
+def write_example_report(app, error):
+    """Put a live report into the site, for the page that explains it."""
+    if error is None and app.builder.format == "html":
+        from regcal.demo import run_demo
+
+        run_demo(app.outdir)
+        (app.outdir / "report.html").replace(app.outdir / "_static" / "example_report.html")
+
+
+def setup(app):
+    """Connect the report to the end of the build."""
+    app.connect("build-finished", write_example_report)

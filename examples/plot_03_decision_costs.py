@@ -3,7 +3,7 @@ A decision at a threshold, with costs
 =====================================
 
 A patient whose marker will exceed 8 should be treated now. Treating costs 1; not treating a patient
-who turns out to exceed it costs 40. The best rule is simple: treat when P(Y > 8) is above 1/40. It
+who turns out to exceed it costs 20. The best rule is simple: treat when P(Y > 8) is above 1/20. It
 is only the best rule if that probability is right.
 
 The data are simulated: the marker rises with dose and age, and its scatter grows with its level,
@@ -17,7 +17,7 @@ from sklearn.linear_model import BayesianRidge
 import regcal
 from regcal.plots import ReliabilityDisplay
 
-LIMIT, TREATMENT, MISSED = 8.0, 1.0, 40.0
+LIMIT, TREATMENT, MISSED = 8.0, 1.0, 20.0
 
 
 def patients(n, rng):
@@ -36,18 +36,18 @@ calibrated = regcal.CalibratedRegressorCV(BayesianRidge(), "gpc").fit(X, y)
 after = calibrated.predict_dist(X_new)
 
 # %%
-# How likely is it that the limit is exceeded? Before calibration the model gives far too small
-# chances to many patients who are in danger.
+# Is P(Y > 8) right? The lines show its complement, P(Y <= 8), and should lie on the diagonal. The
+# decision is made where P(Y <= 8) is 0.95.
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 4.6), layout="constrained")
 for ax, name, dist in ((axes[0], "before", before), (axes[1], "after", after)):
     ReliabilityDisplay.from_predictions(y_new, dist, thresholds=[LIMIT], name=name, ax=ax)
 
 # %%
-# What the rule costs per patient, for any cost of a missed case. The dotted line treats everybody or
-# nobody, whichever is cheaper.
+# What the rule costs per patient, for any cost of a missed case. The dotted line treats everybody
+# or nobody, whichever is cheaper.
 
-ratios = np.linspace(2, 80, 79)
+ratios = np.linspace(2, 60, 59)
 
 
 def cost(risk, ratio):

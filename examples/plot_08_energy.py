@@ -37,8 +37,8 @@ future = y[split:]
 print(regcal.compare(future, {"before": before, "after": after}))
 
 # %%
-# Three days with 90 % intervals. One spread for all hours is too wide at night and too narrow in the
-# evening; the calibrated intervals breathe, because high demand is where the noise is.
+# Three days with 90 % intervals. One spread for all hours is too wide at night and too narrow in
+# the evening; the calibrated intervals breathe, because high demand is where the noise is.
 
 shown = slice(24 * 5, 24 * 8)
 fig, axes = plt.subplots(2, 1, figsize=(9, 6), sharex=True, sharey=True, layout="constrained")

@@ -2,9 +2,9 @@
 A report for those who were not there
 =====================================
 
-``regcal.report`` writes one HTML page: a verdict in words, scores with standard errors, figures that
-answer to the mouse, and an explorer of single rows. It needs no server and no network: send it by
-mail. The figures below are the same ones, drawn by matplotlib.
+``regcal.report`` writes one HTML page: a verdict in words, scores with standard errors, figures
+that answer to the mouse, and an explorer of single rows. It needs no server and no network: send
+it by mail. The figures below are the same ones, drawn by matplotlib.
 """
 
 import tempfile
