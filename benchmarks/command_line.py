@@ -3,8 +3,9 @@
     python benchmarks/command_line.py                    a million rows, every calibrator
     python benchmarks/command_line.py --rows 100000 gpc  fewer rows, one calibrator
 
-Both run in the same process environment, one after the other, each as a fresh command: starting
-Python and importing counts on both sides. Prints seconds, their ratio and the peak memory.
+Both run one after the other, each as a fresh command: starting Python and importing counts on both
+sides. Prints seconds and their ratio, by the clock and of the processor (the latter also tells on a
+machine that is busy otherwise), and the peak memory.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,15 +24,24 @@ CALIBRATORS = ("identity", "scale", "pit", "e-beta", "gpc", "gp-density")
 PANDAS = "import sys, pandas; pandas.read_csv(sys.argv[1]).to_csv(sys.argv[2], index=False)"
 
 
-def measured(command: list[str]) -> tuple[float, float]:
-    """Run a command; return its seconds and its peak memory in MB."""
+@dataclass(frozen=True)
+class Cost:
+    """What a command took: seconds by the clock and of the processor, and MB at its peak."""
+
+    clock: float
+    processor: float
+    memory: float
+
+
+def measured(command: list[str]) -> Cost:
+    """Run a command and return what it took."""
     start = time.perf_counter()
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - start
     if status != 0:
         raise SystemExit(f"{' '.join(command)} failed.")
-    return seconds, usage.ru_maxrss / 1024
+    return Cost(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
 def write_tables(folder: Path, n_rows: int) -> None:
@@ -55,15 +66,17 @@ def main() -> None:
         past, new, out = (str(folder / one) for one in ("past.csv", "new.csv", "out.csv"))
         predictions = ["--target", "y", "--mean", "mu", "--std", "sigma"]
         print(f"{options.rows} rows, {Path(new).stat().st_size / 1e6:.0f} MB")
-        print(f"{'':<12} {'pandas s':>9} {'regcal s':>9} {'ratio':>6} {'peak MB':>8}")
+        print(f"{'':<12} {'clock':^27}  {'processor':^27}  {'peak':>6}")
+        print(f"{'':<12}" + 2 * f" {'pandas s':>9} {'regcal s':>9} {'ratio':>7} " + f" {'MB':>6}")
         for calibrator in options.calibrators:
             model = str(folder / "model.regcal")
             measured([*regcal, "calibrate", past, *predictions, "--calibrator", calibrator,
                       "--save", model])  # fmt: skip
-            plain, _ = measured([sys.executable, "-c", PANDAS, new, out])
-            seconds, memory = measured([*regcal, "predict", model, new, "--output", out])
-            ratio = seconds / plain
-            print(f"{calibrator:<12} {plain:>9.1f} {seconds:>9.1f} {ratio:>6.2f} {memory:>8.0f}")
+            plain = measured([sys.executable, "-c", PANDAS, new, out])
+            ours = measured([*regcal, "predict", model, new, "--output", out])
+            pairs = ((plain.clock, ours.clock), (plain.processor, ours.processor))
+            cells = [f" {one:>9.1f} {two:>9.1f} {two / one:>7.2f} " for one, two in pairs]
+            print(f"{calibrator:<12}{''.join(cells)} {ours.memory:>6.0f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -427,6 +427,17 @@ def test_claims_without_their_numbers_are_left_out():
     assert len(claims(Scores(rows))) == 3
 
 
+def test_a_part_of_a_study_can_be_summed_up(tmp_path):
+    """A run that was stopped early, or one without some methods, has a summary too."""
+    rows = made_up(as_the_paper_says)
+    some = {cell: row for cell, row in rows.items() if cell.unit.base != "GPR"}
+    some = {cell: row for cell, row in some.items() if cell.method != "gpc-zero"}
+    files = summarise(some, tmp_path)
+
+    assert claims(Scores(some)) == []
+    assert "| airfoil, BRR |" in files[-1].read_text()
+
+
 def test_a_summary_keeps_the_prose(tmp_path):
     """Only what stands between markers is written anew."""
     page = tmp_path / "README.md"

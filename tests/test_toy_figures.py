@@ -50,30 +50,54 @@ def test_empirical_methods_show_horizontal_bands(training, method):
     assert_allclose(density, density[:, :1] * np.ones((1, 5)), rtol=1e-12)
 
 
-def test_reliability_lines_come_closer_to_the_diagonal():
+@pytest.fixture(scope="module")
+def small() -> ToyStudy:
+    """Return a study of few rows, for what does not depend on their number."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(toy, "_N_JUDGED", 40)
+        patch.setattr(toy, "PREDICTION_THRESHOLDS", 32)
+        yield ToyStudy(150)
+
+
+def test_reliability_lines_come_closer_to_the_diagonal(small):
     """After GPC the lines are nearer than before, in cross-validation."""
-    study = ToyStudy(150)
-    gaps = {method: study._reliability_gap("BRR", method) for method in ("base model", "GPC")}
+    gaps = {method: small._reliability_gap("BRR", method) for method in ("base model", "GPC")}
 
     assert gaps["GPC"] < gaps["base model"]
 
 
-def test_all_files_are_written(tmp_path, monkeypatch):
-    """Six pictures and a table with a line per base model and method."""
-    monkeypatch.setattr(toy, "_N_JUDGED", 40)
-    monkeypatch.setattr(toy, "PREDICTION_THRESHOLDS", 32)
-    files = reproduce_toy(tmp_path, n_rows=60)
-    with (tmp_path / "toy.csv").open(encoding="utf-8") as file:
+def test_figures_have_the_papers_panels(small):
+    """Six figures, titled by base model and method."""
+    panels = {
+        name: [ax for ax in figure.axes if ax.get_title() or ax.get_title(loc="left")]
+        for name, figure in small.figures().items()
+    }
+
+    assert {name: len(axes) for name, axes in panels.items()} == {
+        "toy_example": 3,
+        "toy_densities": 8,
+        "toy_densities_regcal": 8,
+        "toy_reliability": 8,
+        "toy_calibration_maps": 2,
+        "toy_row": 1,
+    }
+    assert panels["toy_reliability"][5].get_title() == "GPR, e-logistic"
+
+
+def test_pictures_and_table_are_written(small, tmp_path, monkeypatch):
+    """The table has a line per base model and method, none better than the truth."""
+    monkeypatch.setattr(toy, "ToyStudy", lambda n_rows, random_state: small)
+    monkeypatch.setattr(small, "figures", lambda: {"toy_row": small.draw_row()})
+    files = reproduce_toy(tmp_path / "new")
+    with files[-1].open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
 
-    assert [path.name for path in files if path.suffix == ".png"] == [
-        "toy_example.png",
-        "toy_densities.png",
-        "toy_densities_regcal.png",
-        "toy_reliability.png",
-        "toy_calibration_maps.png",
-        "toy_row.png",
-    ]
-    assert all(path.stat().st_size > 10_000 for path in files[:-1])
+    assert [path.name for path in files] == ["toy_row.png", "toy.csv"]
+    assert files[0].read_bytes().startswith(b"\x89PNG")
     assert len(rows) == 3 * 7
     assert all(float(row["log_score"]) < float(row["best"]) for row in rows)
+    assert [row["reliability_gap"] == "" for row in rows if row["method"] == "GPC"] == [
+        True,
+        False,
+        False,
+    ]

@@ -38,6 +38,7 @@ from regcal.metrics import compare, crps, log_score, pit
 from regcal.persistence import FileError, file_info, load, save
 from regcal.regressor import (
     CalibratedRegressorCV,
+    MultiQuantileRegressor,
     NormalResidualRegressor,
     paper_brr,
     paper_gpr,
@@ -61,6 +62,7 @@ __all__ = [
     "IdentityCalibrator",
     "LogisticCalibrator",
     "Mixture",
+    "MultiQuantileRegressor",
     "Normal",
     "NormalResidualRegressor",
     "OneVsRestCalibrator",

@@ -184,6 +184,9 @@ def _of_array(value: Any) -> tuple[bytes, Sequence[Any]]:
     kind = f"{type(value).__name__}:{value.dtype.str}:{value.dtype.descr}:{np.shape(value)}:"
     if value.dtype.hasobject:
         return kind.encode(), np.ravel(value).tolist()
+    if value.dtype.names:
+        # one by one: between the fields of a record are bytes that mean nothing
+        return str(np.shape(value)).encode(), [value[name] for name in value.dtype.names]
     little = value.astype(value.dtype.newbyteorder("<"))
     return kind.replace(">", "<").encode() + little.tobytes(), ()
 
@@ -196,6 +199,11 @@ def _of_dtype(value: np.dtype) -> tuple[bytes, Sequence[Any]]:
 @_described.register
 def _of_random_state(value: np.random.RandomState) -> tuple[bytes, Sequence[Any]]:
     return b"RandomState:", [value.get_state(legacy=False)]
+
+
+@_described.register
+def _of_generator(value: np.random.Generator) -> tuple[bytes, Sequence[Any]]:
+    return b"Generator:", [value.bit_generator.state]
 
 
 @_described.register(type)
@@ -228,7 +236,9 @@ def _block(value: Any, depth: int) -> list[str]:
                 lines.extend(["  " + line for line in _item(item, depth)])
         else:
             lines.append(f"{name}: {type(part).__name__}")
-            lines.extend(_block(part, depth + 1) if depth < _DEEPEST else [])
+            # parts of parts would be the inner workings
+            inner = is_dataclass(value) and is_dataclass(part)
+            lines.extend(_block(part, depth + 1) if depth < _DEEPEST and not inner else [])
     return ["  " + line for line in lines]
 
 
@@ -269,9 +279,19 @@ def _inline(value: Any) -> str | None:
         return _inline_array(value)
     if isinstance(value, list | tuple | dict | set):
         return _inline_collection(value)
+    if not type(value).__module__.startswith("regcal."):
+        return _one_line(value)
     if isinstance(value, BaseEstimator) or is_dataclass(value):
         return None if any(True for _ in _attributes(value)) else f"{type(value).__name__}()"
     return getattr(value, "__qualname__", type(value).__name__)
+
+
+def _one_line(value: Any) -> str:
+    """Return a model of another package, or a function, as code shows it."""
+    if isinstance(value, types.FunctionType | types.BuiltinFunctionType | type | np.ufunc):
+        return value.__name__
+    estimator = isinstance(value, BaseEstimator) or hasattr(value, "get_n_splits")
+    return " ".join(repr(value).split()) if estimator else type(value).__name__
 
 
 def _inline_array(array: np.ndarray) -> str:

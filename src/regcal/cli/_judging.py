@@ -18,7 +18,7 @@ from regcal.regressor import HeldOutScore
 
 # Every fifth row is held out to judge, if that leaves enough to judge by.
 _SHARE = 5
-_FEWEST_ROWS = 20
+_FEWEST_ROWS = 100
 
 
 def hold_out(n_rows: int) -> np.ndarray:

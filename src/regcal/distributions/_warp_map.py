@@ -65,7 +65,7 @@ class WarpMap(WithoutCaches):
 
 
 @dataclass(frozen=True)
-class WarpTable:
+class WarpTable(WithoutCaches):
     """A map at fixed knots along u, and linear between many targets along t."""
 
     z: Array  # probit of the base at each knot

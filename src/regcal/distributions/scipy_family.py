@@ -34,8 +34,6 @@ class ScipyDistribution(Distribution):
     array([1.386])
     """
 
-    family: Any
-
     def __init__(self, frozen: Any) -> None:
         family: Any = getattr(frozen, "dist", None)
         if not hasattr(family, "_parse_args") or not hasattr(family, "_pdf"):
@@ -58,10 +56,10 @@ class ScipyDistribution(Distribution):
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        standard = getattr(scipy.stats, self.family.name, None)
-        if type(standard) is type(self.family):
+        name = getattr(self.family, "name", "")
+        if type(getattr(scipy.stats, name, None)) is type(self.family):
             # a name says as much as the object, which holds functions
-            state["family"] = self.family.name
+            state["family"] = name
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -25,7 +25,6 @@ from regcal.distributions import Distribution
 from regcal.persistence import _types
 from regcal.persistence._archive import FileError, pack, unpack, write_atomically
 from regcal.persistence._schema import audit, parse, tidy
-from regcal.persistence._trees import check_compiled_parts
 
 _FORMAT = 1
 
@@ -271,26 +270,12 @@ def _arrays(members: dict[str, bytes]) -> dict[str, bytes]:
 def _built(members: dict[str, bytes], trusted: set[str]) -> Any:
     """Return the object, if everything in its tree is known or trusted."""
     schema = parse(_SCHEMA, members[_SCHEMA])
-    allowed, missing = audit(schema, _arrays(members), trusted)
-    if missing:
-        names = ", ".join(sorted(missing))
-        msg = (
-            f"it uses {names}, which regcal does not know. If you trust where the file comes from "
-            f"and what these do, pass trusted={sorted(missing)} to regcal.load"
-        )
-        raise FileError(msg)
-    protocol = schema.get("protocol")
-    if type(protocol) is not int or protocol < _OLDEST_PROTOCOL:
-        msg = f"its tree has protocol {protocol!r} instead of {_OLDEST_PROTOCOL} or later"
-        raise FileError(msg)
-    skops = _skops()
     try:
-        with warnings.catch_warnings():
-            # reported once, with both versions, by `load`
-            warnings.simplefilter("ignore", InconsistentVersionWarning)
-            model = skops.loads(_plain_zip(members), trusted=sorted(allowed))
-            check_compiled_parts(model)
-    except FileError:
+        allowed, missing = audit(schema, _arrays(members), trusted)
+        _check_trust(missing)
+        _check_protocol(schema)
+        model = _constructed(members, allowed)
+    except (FileError, ImportError):
         raise
     except Exception as error:
         # whatever a crafted tree provokes in the constructors of numpy and scikit-learn
@@ -299,6 +284,35 @@ def _built(members: dict[str, bytes], trusted: set[str]) -> Any:
     if not isinstance(model, BaseEstimator | Distribution):
         msg = f"it holds a {type(model).__name__} instead of a model"
         raise FileError(msg)
+    return model
+
+
+def _check_trust(missing: set[str]) -> None:
+    if missing:
+        names = ", ".join(sorted(missing))
+        msg = (
+            f"it uses {names}, which regcal does not know. If you trust where the file comes from "
+            f"and what these do, pass trusted={sorted(missing)} to regcal.load"
+        )
+        raise FileError(msg)
+
+
+def _check_protocol(schema: dict[str, Any]) -> None:
+    protocol = schema.get("protocol")
+    if type(protocol) is not int or protocol < _OLDEST_PROTOCOL:
+        msg = f"its tree has protocol {protocol!r} instead of {_OLDEST_PROTOCOL} or later"
+        raise FileError(msg)
+
+
+def _constructed(members: dict[str, bytes], allowed: set[str]) -> Any:
+    # loads all ensembles of scikit-learn, which most sessions do not need
+    from regcal.persistence._trees import check_compiled_parts
+
+    with warnings.catch_warnings():
+        # reported once, with both versions, by `load`
+        warnings.simplefilter("ignore", InconsistentVersionWarning)
+        model = _skops().loads(_plain_zip(members), trusted=sorted(allowed))
+        check_compiled_parts(model)
     return model
 
 

@@ -34,11 +34,14 @@ class FileError(ValueError):
 
     Examples
     --------
+    >>> import tempfile
     >>> import regcal
-    >>> regcal.load("README.md")
-    Traceback (most recent call last):
-    ...
-    regcal.persistence._archive.FileError: README.md is not a regcal file...
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     try:
+    ...         regcal.load(file.name)
+    ...     except regcal.FileError as error:
+    ...         print(error)
+    /... is refused: it is not a regcal file but empty.
     """
 
 

@@ -40,6 +40,7 @@ _HELD = {
     ],
     "sklearn.ensemble._hist_gradient_boosting.binning": ["_BinMapper"],
     "sklearn.ensemble._hist_gradient_boosting.predictor": ["TreePredictor"],
+    "sklearn.metrics._scorer": ["_PassthroughScorer"],
     "sklearn.neural_network._stochastic_optimizers": ["AdamOptimizer", "SGDOptimizer"],
 }
 

@@ -1,6 +1,7 @@
 """Estimators with scikit-learn's contract that predict distributions."""
 
 from regcal.regressor._calibrated import CalibratedModel, CalibratedRegressorCV
+from regcal.regressor._quantiles import MultiQuantileRegressor
 from regcal.regressor._recipes import paper_brr, paper_gpr, paper_ols
 from regcal.regressor._residuals import NormalResidualRegressor
 from regcal.regressor._tables import (
@@ -14,6 +15,7 @@ __all__ = [
     "CalibratedModel",
     "CalibratedRegressorCV",
     "HeldOutScore",
+    "MultiQuantileRegressor",
     "NormalResidualRegressor",
     "PredictionColumns",
     "TableCalibrator",

@@ -68,6 +68,8 @@ def _means(scores: Scores) -> str:
 
 def _mean(scores: Scores, setting: Setting, method: str) -> str:
     best = (method, scores.best(setting, method))
+    if not scores.has(setting, best):
+        return ""
     value = f"{scores.mean(setting, best).value:.3f}"
     if method == "uncalibrated":
         return value

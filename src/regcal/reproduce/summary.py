@@ -10,12 +10,23 @@ from itertools import product
 import numpy as np
 
 from regcal._validation import Array
-from regcal.reproduce.cells import BASES, CHECK_METHOD, DATASETS, N_FOLDS, PAPER_METHODS, Cell
+from regcal.reproduce.cells import (
+    BASES,
+    CHECK_METHOD,
+    DATASETS,
+    N_FOLDS,
+    OUR_METHODS,
+    PAPER_METHODS,
+    Cell,
+)
 from regcal.reproduce.scores import Row
 
 # Training sets of different folds overlap: test rows / training rows are added to 1 / folds
 # (Nadeau and Bengio, 2003).
 _OVERLAP = 1.0 / (N_FOLDS - 1)
+
+# Methods that are drawn over numbers of thresholds.
+_CURVES = PAPER_METHODS + OUR_METHODS
 
 # Data set and base model; method and number of thresholds.
 Setting = tuple[str, str]
@@ -87,9 +98,15 @@ class Scores:
         return Mean.of(np.array([first[fold] - second[fold] for fold in shared]))
 
     def best(self, setting: Setting, method: str) -> int:
-        """Return the number of thresholds with which a method scores best, 0 if it has none."""
+        """Return the number of thresholds with which a method scores best, 0 without any."""
         counts = [k for k in (0, *self.thresholds) if self.has(setting, (method, k))]
-        return max(counts, key=lambda k: self.mean(setting, (method, k)).value)
+        return max(counts, key=lambda k: self.mean(setting, (method, k)).value, default=0)
+
+    @property
+    def compared(self) -> list[int]:
+        """Numbers of thresholds with which all of the paper's methods were run everywhere."""
+        pairs = list(product(self.settings(), PAPER_METHODS))
+        return [k for k in self.thresholds if all(self.has(s, (m, k)) for s, m in pairs)]
 
     def settings(self) -> list[Setting]:
         """Return the pairs of data set and base model."""
@@ -165,7 +182,7 @@ def claims(scores: Scores) -> list[Claim]:
         (_gpc_gains, {8, 48}),
         (_gpc_drops, {48, 64}),
     ]
-    return [make(scores) for make, needed in makers if needed <= set(scores.thresholds)]
+    return [make(scores) for make, needed in makers if needed <= set(scores.compared)]
 
 
 def _best(scores: Scores, setting: Setting, options: list[Variant]) -> Mean:
@@ -175,7 +192,7 @@ def _best(scores: Scores, setting: Setting, options: list[Variant]) -> Mean:
 
 
 def _some_method_is_better(scores: Scores) -> Claim:
-    many = [count for count in scores.thresholds if count > 8]
+    many = [count for count in scores.compared if count > 8]
     count = Count.of(
         _best(scores, setting, [(method, k) for method in PAPER_METHODS])
         for setting, k in product(scores.settings(), many)
@@ -215,7 +232,7 @@ def _empirical_methods_beat_the_base(scores: Scores) -> Claim:
 def _empirical_methods_are_best_between(scores: Scores) -> Claim:
     best = [scores.best(*pair) for pair in product(scores.settings(), _EMPIRICAL)]
     inside = sum(k in (16, 32) for k in best)
-    where = ", ".join(f"{best.count(k)} at {k}" for k in scores.thresholds)
+    where = ", ".join(f"{best.count(k)} at {k}" for k in scores.compared)
     return Claim(
         "e-logistic and e-beta are best at 16 or 32 target values",
         f"best at 16 or 32 in {inside} of {len(best)} ({where})",
@@ -238,7 +255,7 @@ def _empirical_methods_fall(scores: Scores) -> Claim:
 def _beta_beats_logistic(scores: Scores) -> Claim:
     count = Count.of(
         scores.gain(setting, (_E_BETA, k), (_E_LOGISTIC, k))
-        for setting, k in product(scores.settings(), scores.thresholds)
+        for setting, k in product(scores.settings(), scores.compared)
     )
     return Claim("e-beta is mostly better than e-logistic", f"better in {_told(count)}", count.most)
 
@@ -250,7 +267,7 @@ def _gpc_is_best(scores: Scores) -> Claim:
             + [scores.gain(setting, (_GPC, k), _UNCALIBRATED)],
             key=lambda gain: gain.value,
         )
-        for setting, k in product(scores.settings(), scores.thresholds)
+        for setting, k in product(scores.settings(), scores.compared)
     ]
     count = Count.of(others)
     return Claim(

@@ -7,6 +7,7 @@ import csv
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -141,6 +142,7 @@ class ToyStudy:
         self.toy = ToyMixture()
         self.data = self.toy.sample(n_rows, random_state=random_state)
         self.test = self.toy.sample(_N_JUDGED, random_state=random_state + 1)
+        self._predictions: dict[tuple[str, str], regcal.Distribution] = {}
         self.trained = {base: Training(base, self.data) for base in _RECIPES}
 
     @cached_property
@@ -150,14 +152,12 @@ class ToyStudy:
             for base in ("BRR", "GPR")
         }
 
-    @cached_property
-    def cross_validated(self) -> dict[tuple[str, str], regcal.Distribution]:
-        """Predictions of 5-fold cross-validation, with the paper's methods, in the order `y_cv`."""
-        return {
-            (base, method): regcal.concatenate([_predictions(fold, method) for fold in folds])
-            for base, folds in self._folds.items()
-            for method in ("base model", *PAPER)
-        }
+    def cross_validated(self, base: str, method: str) -> regcal.Distribution:
+        """Return predictions of 5-fold cross-validation, in the order `y_cv`."""
+        if (base, method) not in self._predictions:
+            folds = [_predictions(fold, method) for fold in self._folds[base]]
+            self._predictions[base, method] = regcal.concatenate(folds)
+        return self._predictions[base, method]
 
     @property
     def y_cv(self) -> Array:
@@ -195,9 +195,9 @@ class ToyStudy:
         )
 
     def _reliability_gap(self, base: str, method: str) -> float | None:
-        dist = self.cross_validated.get((base, method))
-        if dist is None:
+        if base not in self._folds or method not in ("base model", *PAPER):
             return None
+        dist = self.cross_validated(base, method)
         curve = reliability_curve(self.y_cv, dist, self.thresholds, bins=BINS)
         gap = np.abs(curve.observed - curve.predicted)
         return float(np.nansum(gap * curve.share) / np.nansum(curve.share))
@@ -261,12 +261,11 @@ class ToyStudy:
     def draw_reliability(self) -> "Figure":
         """Draw reliability diagrams of BRR and GPR before and after the paper's methods."""
         figure, axes = _panels(2, 4)
-        for ax, ((base, method), dist) in zip(
-            axes.ravel(), self.cross_validated.items(), strict=True
-        ):
+        panels = product(self._folds, ("base model", *PAPER))
+        for ax, (base, method) in zip(axes.ravel(), panels, strict=True):
             ReliabilityDisplay.from_predictions(
                 self.y_cv,
-                dist,
+                self.cross_validated(base, method),
                 thresholds=self.thresholds,
                 bins=BINS,
                 name=f"{base}, {method}",
