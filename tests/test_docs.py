@@ -161,7 +161,6 @@ def test_broken_blocks_fail(tmp_path):
 # API reference
 
 PUBLIC = ("regcal", "regcal.metrics", "regcal.plots", "regcal.datasets", "regcal.gp")
-PUBLIC += ("regcal.reproduce",)
 
 
 def public_names() -> list[tuple[str, str]]:
