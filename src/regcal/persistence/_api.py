@@ -93,6 +93,16 @@ def load(path: Any, trusted: Iterable[str | type] = ()) -> Any:
     FileError
         If the file is damaged, no regcal file, of a newer format, or uses anything that is not
         trusted; the message says what to do.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import regcal
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     regcal.save(regcal.Normal([0.0, 1.0], [1.0, 2.0]), Path(folder) / "dist.regcal")
+    ...     regcal.load(Path(folder) / "dist.regcal").std()
+    array([1., 2.])
     """
     given = [trusted] if isinstance(trusted, str | type) else list(trusted)
     names = {item if isinstance(item, str) else _types.type_name(item) for item in given}
