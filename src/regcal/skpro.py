@@ -21,7 +21,7 @@ try:
     from skpro.distributions.base import BaseDistribution
     from skpro.regression.base import BaseProbaRegressor
 except ModuleNotFoundError as error:
-    msg = f"regcal.skpro needs skpro, and {error.name} is missing: pip install 'regcal[skpro]'."
+    msg = f"regcal.skpro needs skpro. Install it: pip install 'regcal[skpro]' ({error})."
     raise ModuleNotFoundError(msg, name=error.name) from error
 
 __all__ = ["CalibratedRegressor", "PredictiveDistribution"]

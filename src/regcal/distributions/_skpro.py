@@ -144,7 +144,7 @@ def _from_table(prediction: Any, name: str, n_rows: int) -> Distribution | None:
     if name == "QPD_Empirical":
         levels, values = _by_instance(prediction.quantiles, prediction)
         order = np.argsort(levels)
-        if 0 < levels.min() and levels.max() < 1 and len(levels) > 1:
+        if levels.min() > 0 and levels.max() < 1 and len(levels) > 1:
             return Quantiles(levels[order], values[:, order])
     if name in ("Empirical", "QPD_Empirical"):
         draws = _by_instance(prediction.spl, prediction)[1]
