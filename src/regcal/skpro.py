@@ -6,6 +6,7 @@ module is imported; nothing else in regcal imports it. The way back needs no bri
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -303,7 +304,7 @@ def _places(chosen: Any, size: int) -> np.ndarray:
 def _integral(dist: Distribution, function: Callable[[Distribution, Array], Array]) -> Array:
     """Integrate a function of distributions and points over all points, row by row."""
     parts = [dist[rows] for rows in dist._integral_blocks()]
-    values = [integrate(lambda t, p=part: function(p, t), part._panel_edges()) for part in parts]
+    values = [integrate(partial(function, part), part._panel_edges()) for part in parts]
     return np.concatenate(values or [np.empty(0)])
 
 
