@@ -238,7 +238,7 @@ def find_mode(
     >>> likelihood = BinomialLikelihood(design, np.array([1.0, 1.0, 1.0, 0.0]))
     >>> mode = find_mode(likelihood, np.ones(1))
     >>> mode.whitened.round(2)
-    array([0.52])
+    array([0.47])
     """
     whitened = np.zeros(len(scale)) if start is None else start
     outer = np.multiply.outer(scale, scale)

@@ -364,7 +364,7 @@ class ThresholdCalibrationTest(CalibrationTest):
     >>> dist = Normal(np.full(200, 1.0), np.ones(200))
     >>> test = threshold_calibration_test(y, dist, thresholds=[0.0], random_state=0)
     >>> test.p_value < 0.05, test.biases.round(1)
-    (True, array([-0.4]))
+    (True, array([-0.3]))
     """
 
     thresholds: Array
