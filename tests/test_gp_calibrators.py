@@ -591,8 +591,10 @@ def test_the_paper_and_its_fast_version_agree(toy, toy_fits):
     reference = cal.transform(base[rows]).cdf(grid[np.newaxis, :])
 
     fast = toy_fits["gpc"].transform(base[rows]).cdf(grid[np.newaxis, :])
-    assert np.abs(reference - fast).mean() < 0.05
+    # 600 pairs leave the reference further from the truth than all of them
+    assert np.abs(reference - fast).mean() < 0.06
     assert np.abs(reference - truth[rows]).mean() < 0.07
+    assert np.abs(fast - truth[rows]).mean() < 0.03
 
 
 @pytest.mark.parametrize("name", MAPS)
