@@ -41,9 +41,9 @@ by_density = regcal.get_calibrator("gp-density").fit(held_out, y_past).transform
 print(regcal.compare(y_new, {"bins": before, "pit": after, "gp-density": by_density}))
 
 # %%
-# The classifier hedges: it spreads its masses wider than the outcomes need. ``pit`` learns that from
-# all thresholds together, which is safe where densities are rough, as here. ``gp-density`` gains more
-# in log score and loses in CRPS.
+# The classifier hedges: it spreads its masses wider than the outcomes need. ``pit`` learns that
+# from all thresholds together, which is safe where densities are rough, as here. ``gp-density``
+# gains more in log score and loses in CRPS.
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
 PitHistogramDisplay.from_predictions(y_new, before, name="before", ax=axes[0])
