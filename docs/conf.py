@@ -36,6 +36,7 @@ autosummary_generate = True
 autosummary_ignore_module_all = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 default_role = "autolink"
@@ -76,12 +77,12 @@ html_theme_options = {
     "header_links_before_dropdown": 6,
     "navigation_with_keys": False,
     "show_prev_next": True,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "coming_from": []},
     "footer_start": ["copyright"],
     "footer_end": [],
     "show_nav_level": 2,
 }
-html_sidebars = {"index": [], "tutorial": []}
+html_sidebars = dict.fromkeys(("index", "tutorial", "theory"), [])
 
 # references
 
