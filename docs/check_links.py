@@ -38,11 +38,16 @@ def _read(path: Path) -> _Page:
     return page
 
 
+def _pages(folder: Path) -> list[Path]:
+    """Return the site's pages; the theme keeps templates of its own beside them."""
+    return [path for path in sorted(folder.rglob("*.html")) if folder / "_static" != path.parent]
+
+
 def broken_links(folder: Path) -> list[str]:
     """Return a line per link that leads nowhere; other sites are not asked."""
     folder = folder.resolve()
     problems = []
-    for path in sorted(folder.rglob("*.html")):
+    for path in _pages(folder):
         for link in _read(path).links:
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:
@@ -65,7 +70,7 @@ def main() -> int:
     problems = broken_links(folder)
     for problem in problems:
         print(problem)
-    print(f"{len(list(folder.rglob('*.html')))} pages, {len(problems)} broken links")
+    print(f"{len(_pages(folder))} pages, {len(problems)} broken links")
     return 1 if problems else 0
 
 

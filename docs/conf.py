@@ -23,8 +23,7 @@ extensions = [
 exclude_patterns = ["_build", "Thumbs.db"]
 templates_path = ["_templates"]
 
-# Pages that other parts of the project may bring: their places in the contents may be empty.
-suppress_warnings = ["toc.empty_glob", "config.cache"]
+suppress_warnings = ["config.cache"]
 
 # Markdown
 
@@ -37,7 +36,7 @@ autosummary_generate = True
 autosummary_ignore_module_all = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
-autodoc_default_options = {"exclude-members": "set_fit_request, set_score_request"}
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 default_role = "autolink"
@@ -78,18 +77,35 @@ html_theme_options = {
     "header_links_before_dropdown": 6,
     "navigation_with_keys": False,
     "show_prev_next": True,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "coming_from": []},
     "footer_start": ["copyright"],
     "footer_end": [],
     "show_nav_level": 2,
 }
-html_sidebars = {"index": [], "tutorial": []}
+html_sidebars = dict.fromkeys(("index", "tutorial", "theory"), [])
 
 # references
 
 nitpicky = True
-# Base classes that are not ours to document.
-nitpick_ignore_regex = [("py:class", r"(abc|numpy|sklearn|builtins|regcal\..*\._|regcal\._).*")]
+nitpick_ignore_regex = [
+    # base classes that users do not meet
+    ("py:class", r"(abc|numpy|sklearn|builtins|regcal\..*\._|regcal\._).*"),
+    ("py:class", r"regcal\..*\.(BinaryMap|GPMapCalibrator|ProbitDistribution)"),
+    # names in docstrings that are no pages here: of other packages, of parameters, of modules
+    ("py:obj", r"(sklearn|scipy)\..*|regcal\.grids|FULL|QUICK"),
+    ("py:obj", r"cdf|pdf|flat|_fit|_transform"),
+]
+
+# Pages that other parts of the project bring.
+OPTIONAL_PAGES = ("large_data", "skpro")
+
+
+def leave_out_missing_pages(app, name, source):
+    """Take optional pages that do not exist out of the user guide's contents."""
+    if name == "guide":
+        missing = {page for page in OPTIONAL_PAGES if page not in app.env.found_docs}
+        lines = [line for line in source[0].splitlines() if line not in missing]
+        source[0] = "\n".join(lines)
 
 
 def write_example_report(app, error):
@@ -97,10 +113,11 @@ def write_example_report(app, error):
     if error is None and app.builder.format == "html":
         from regcal.demo import run_demo
 
-        run_demo(app.outdir)
-        (app.outdir / "report.html").replace(app.outdir / "_static" / "example_report.html")
+        folder = Path(app.outdir, "_static", "example")
+        run_demo(folder)
 
 
 def setup(app):
-    """Connect the report to the end of the build."""
+    """Connect what is above to the build."""
+    app.connect("source-read", leave_out_missing_pages)
     app.connect("build-finished", write_example_report)

@@ -28,7 +28,7 @@ gpc = regcal.get_calibrator("gpc").fit(held_out, past.y)
 density = regcal.get_calibrator("gp-density").fit(held_out, past.y)
 
 # %%
-# Where the colour is dark, outcomes are said to be likely. The white line is the mean.
+# Where the colour is dark, outcomes are said to be likely. The line is the mean.
 
 x = np.linspace(-0.98, 0.98, 150)
 said = regcal.predict_dist(model, x[:, np.newaxis])

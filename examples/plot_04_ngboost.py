@@ -15,9 +15,9 @@ from regcal.datasets import load_airfoil
 from regcal.plots import ReliabilityDisplay
 
 data = load_airfoil()
-X, X_new, y, y_new = train_test_split(data.X, data.y, train_size=0.4, random_state=0)
+X, X_new, y, y_new = train_test_split(data.X, data.y, train_size=0.3, random_state=0)
 
-base = NGBRegressor(n_estimators=150, learning_rate=0.03, verbose=False, random_state=0)
+base = NGBRegressor(n_estimators=100, learning_rate=0.05, verbose=False, random_state=0)
 before = regcal.predict_dist(base.fit(X, y), X_new)
 model = regcal.CalibratedRegressorCV(base, "gp-density", cv=3).fit(X, y)
 after = model.predict_dist(X_new)

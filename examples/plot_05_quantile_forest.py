@@ -4,9 +4,14 @@ Quantile forest
 
 A quantile forest predicts quantiles. regcal asks it for a set of levels, makes a distribution of
 them, with tails, and calibrates that.
+
+Forests are very sure of some rows, and sometimes wrong: an outcome where they saw no density at all
+would dominate everything that is learned. A little of the overall distribution, mixed in before
+calibration, leaves room for surprise.
 """
 
 import matplotlib.pyplot as plt
+import numpy as np
 from quantile_forest import RandomForestQuantileRegressor
 from sklearn.model_selection import train_test_split
 
@@ -20,7 +25,16 @@ X_past, X_new, y_past, y_new = train_test_split(X_rest, y_rest, train_size=0.5, 
 
 forest = RandomForestQuantileRegressor(n_estimators=100, random_state=0).fit(X, y)
 held_out, before = regcal.predict_dist(forest, X_past), regcal.predict_dist(forest, X_new)
-after = regcal.get_calibrator("gp-density").fit(held_out, y_past).transform(before)
+
+
+def with_room(dist, share=0.05):
+    """Mix in a little of the overall distribution."""
+    overall = regcal.Normal(np.full(len(dist), y.mean()), np.full(len(dist), y.std()))
+    return regcal.Mixture([dist, overall], [1 - share, share])
+
+
+calibrator = regcal.get_calibrator("pit").fit(with_room(held_out), y_past)
+after = calibrator.transform(with_room(before))
 print(regcal.compare(y_new, {"before": before, "after": after}))
 
 # %%

@@ -21,7 +21,7 @@ def problem(n):
     return X, X @ [4.0, 1.0, -0.5] + rng.exponential(1.5, size=n)
 
 
-def posterior_predictive(X, y, X_new, n_draws=400):
+def posterior_predictive(X, y, X_new, n_draws=200):
     """Return draws under a flat prior on coefficients and log spread."""
     n, p = X.shape
     inverse = np.linalg.inv(X.T @ X)
@@ -37,13 +37,15 @@ def posterior_predictive(X, y, X_new, n_draws=400):
 
 
 X, y = problem(300)
-X_past, y_past = problem(500)
-X_new, y_new = problem(1000)
+X_past, y_past = problem(300)
+X_new, y_new = problem(500)
 
 held_out = regcal.Samples(posterior_predictive(X, y, X_past))
 before = regcal.Samples(posterior_predictive(X, y, X_new))
 after = regcal.get_calibrator("pit").fit(held_out, y_past).transform(before)
-print(regcal.compare(y_new, {"draws": before, "calibrated": after}))
+for name, dist in (("draws", before), ("calibrated", after)):
+    score, inside = regcal.log_score(y_new, dist), np.abs(regcal.pit(y_new, dist) - 0.5) < 0.45
+    print(f"{name:11} log score {score.mean():.3f}, 90 % intervals hold {inside.mean():.1%}")
 
 # %%
 # One case: the calibrated density is skewed, as the outcomes are. In the middle, calibrated against

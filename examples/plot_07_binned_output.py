@@ -36,11 +36,14 @@ def bins(X):
 
 held_out = regcal.Histogram(edges, bins(X_past))
 before = regcal.Histogram(edges, bins(X_new))
-after = regcal.get_calibrator("gp-density").fit(held_out, y_past).transform(before)
-print(regcal.compare(y_new, {"bins": before, "calibrated": after}))
+after = regcal.get_calibrator("pit").fit(held_out, y_past).transform(before)
+by_density = regcal.get_calibrator("gp-density").fit(held_out, y_past).transform(before)
+print(regcal.compare(y_new, {"bins": before, "pit": after, "gp-density": by_density}))
 
 # %%
-# The classifier hedges: it spreads its masses wider than the outcomes need.
+# The classifier hedges: it spreads its masses wider than the outcomes need. ``pit`` learns that
+# from all thresholds together, which is safe where densities are rough, as here. ``gp-density``
+# gains more in log score and loses in CRPS.
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
 PitHistogramDisplay.from_predictions(y_new, before, name="before", ax=axes[0])

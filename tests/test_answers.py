@@ -9,7 +9,7 @@ import scipy.optimize
 import scipy.stats
 import scoringrules
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import expit
+from scipy.special import expit, log_ndtr
 from sklearn.linear_model import LogisticRegression
 
 import regcal
@@ -57,6 +57,18 @@ def test_open_bins_decay_exponentially():
     assert_allclose(dist.cdf([[-4.0, -80.0]]), [[0.3 * np.exp(-2.0), 0.3 * np.exp(-40.0)]])
     assert_allclose(dist.logpdf(-2000.0), np.log(0.3 / 2) - 1000.0)
     assert_allclose(dist.ppf([[0.3 * np.exp(-2.0), 1 - 0.2 * np.exp(-0.5)]]), [[-4.0, 3.0]])
+
+
+def test_open_bins_have_quantiles_where_probabilities_are_zero():
+    """Forty standard deviations out, the exponential tail is followed by its logarithm."""
+    dist = regcal.Histogram([-np.inf, 0.0, 2.0, np.inf], [[0.3, 0.5, 0.2]])
+    z = np.array([[-45.0, 45.0]])
+
+    assert_allclose(
+        dist.from_probit(z),
+        [[2 * (log_ndtr(-45.0) - np.log(0.3)), 2 - 2 * (log_ndtr(-45.0) - np.log(0.2))]],
+    )
+    assert_allclose(dist.probit(dist.from_probit(z)), z)
 
 
 def test_empty_open_bins_have_no_quantiles():

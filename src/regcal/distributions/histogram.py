@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr
 
 from regcal._validation import Array, as_float_array, check_finite
 from regcal.distributions.base import Distribution, outermost
@@ -124,13 +124,18 @@ class Histogram(Distribution):
             return np.log(self._at(self.masses, bins)) + log_density
 
     def _ppf(self, levels: Array) -> Array:
-        return self._quantile(levels, 1.0 - levels)
+        with np.errstate(divide="ignore"):
+            return self._quantile(levels, 1.0 - levels, np.log(levels), np.log1p(-levels))
 
     def _from_probit(self, probits: Array) -> Array:
-        return self._quantile(ndtr(probits), ndtr(-probits))
+        lower, upper = log_ndtr(probits), log_ndtr(-probits)
+        return self._quantile(ndtr(probits), ndtr(-probits), lower, upper)
 
-    def _quantile(self, lower: Array, upper: Array) -> Array:
-        """Return the points with the given probabilities below and above them."""
+    def _quantile(self, lower: Array, upper: Array, log_lower: Array, log_upper: Array) -> Array:
+        """Return the points with the given probabilities below and above them.
+
+        Open bins go by logarithms: far out the probabilities themselves are 0.
+        """
         shape = (len(self), lower.shape[1])
         lower, upper = np.broadcast_to(lower, shape), np.broadcast_to(upper, shape)
         bins = self._bins_of(lower, upper)
@@ -141,9 +146,11 @@ class Histogram(Distribution):
             above = np.clip((upper - self._at(self._above, bins)) / mass, 0.0, 1.0)
             reach = np.where(below < 0.5, below, 1.0 - above)
             if np.isinf(self.edges[0, 0]):
-                reach = np.where(bins == 0, 1.0 + np.log(below), reach)
+                log_below = np.minimum(log_lower - np.log(mass), 0.0)
+                reach = np.where(bins == 0, 1.0 + log_below, reach)
             if np.isinf(self.edges[0, -1]):
-                reach = np.where(bins == self.masses.shape[1] - 1, -np.log(above), reach)
+                log_above = np.minimum(log_upper - np.log(mass), 0.0)
+                reach = np.where(bins == self.masses.shape[1] - 1, -log_above, reach)
         return anchor + width * reach
 
     def _bins_of(self, lower: Array, upper: Array) -> np.ndarray:
