@@ -77,6 +77,8 @@ class Auditable:
           prior_rows: 1
           n_rows_seen_: 2
           factor_: 1.41421
+          map_: ScaleMap
+            factor: 1.41421
           fingerprint: ...
         """
         check_is_fitted(self)
