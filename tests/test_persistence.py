@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import zipfile
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn.svm import SVR
 
 import regcal
+from regcal._state import WithoutCaches
 from regcal.persistence import _api, _schema, _types
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -508,3 +510,16 @@ def test_functions_that_act_are_not_known(name):
     """Of numpy and scipy only ufuncs are."""
     assert not _types.is_function(name)
     assert _types.is_function("numpy.exp")
+
+
+def test_every_class_with_caches_leaves_them_out_of_files():
+    """A cached property in a class that files hold would change its fingerprint with use."""
+    kept = [
+        kind
+        for part in (regcal.binary, regcal.calibrators, regcal.distributions, regcal.grids)
+        for kind in _types._classes_of(part)
+        if any(isinstance(value, cached_property) for value in vars(kind).values())
+    ]
+
+    assert kept
+    assert [kind for kind in kept if not issubclass(kind, WithoutCaches)] == []
