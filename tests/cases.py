@@ -223,7 +223,7 @@ CALIBRATORS: dict[str, Callable[[], regcal.Calibrator]] = {
 FEW_BASES = ["normal", "t", "gapped histogram"]
 MANY_BASES = ["gamma", "quantiles", "samples", "open histogram", "mixture"]
 MANY_BASES += ["separated mixture", "custom without sf"]
-THOROUGH = ["e-beta"]
+THOROUGH = ["e-beta", "gp-density", "pit"]
 
 
 def outcomes(base: Distribution) -> np.ndarray:

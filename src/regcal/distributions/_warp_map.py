@@ -27,8 +27,9 @@ _MIN_TARGETS, _TARGETS_PER_STEP = 128, 6
 # they are searched instead.
 _N_CELLS, _LARGEST_CROWD = 2**11, 2
 
-# A start is gentle if its slope, between two knots, is nowhere so many times the mean slope.
-_LARGEST_BEND = 5.0
+# A curve is well described by its knots if its slope is nowhere so many times the mean slope
+# between two of them.
+LARGEST_BEND = 5.0
 
 
 @dataclass(frozen=True)
@@ -192,4 +193,4 @@ def is_gentle(start: ProbitMap, limit: float) -> bool:
     u = _bent_grid(limit)
     z, slope = _started(start, u)
     mean = np.diff(u) / np.diff(z)
-    return bool((np.maximum(slope[1:], slope[:-1]) <= _LARGEST_BEND * mean).all())
+    return bool((np.maximum(slope[1:], slope[:-1]) <= LARGEST_BEND * mean).all())

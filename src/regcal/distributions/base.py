@@ -155,6 +155,10 @@ class Distribution(WithoutCaches, ABC):
         """Return points, (n_rows or 1, n_kinks), where the density is not smooth."""
         return None
 
+    def _landmarks(self) -> Array | None:
+        """Return points, (n_rows, n_points), close enough to show all narrow parts, if any."""
+        return None
+
     def _crps(self, y: Array) -> Array:
         # integral of cdf^2 below y and of sf^2 above it
         edges = self._panel_edges(y[:, np.newaxis])
@@ -182,7 +186,7 @@ class Distribution(WithoutCaches, ABC):
     def _panel_edges(self, extra: Array | None = None) -> Array:
         probits = np.broadcast_to(PANEL_PROBITS, (len(self), len(PANEL_PROBITS)))
         quantiles = self._from_probit(probits)
-        return panels_between(quantiles, [self._kinks()], [extra])
+        return panels_between(quantiles, [self._kinks(), self._landmarks()], [extra])
 
     # ------------------------------------------------------------------------------ the shape rule
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from regcal._validation import Array, as_float_array, check_finite
+from regcal.distributions._quadrature import panels_between
 from regcal.distributions.base import Distribution
 
 
@@ -121,9 +122,11 @@ class Mixture(Distribution):
         return mean, (self.weights * spread).sum(axis=1)
 
     def _panel_edges(self, extra: Array | None = None) -> Array:
+        return panels_between(self._landmarks(), [], [extra])
+
+    def _landmarks(self) -> Array:
         # a narrow component far from the others needs panels of its own
-        edges = [component._panel_edges() for component in self.components]
-        return np.sort(np.concatenate(edges + ([] if extra is None else [extra]), axis=1), axis=1)
+        return np.concatenate([part._panel_edges() for part in self.components], axis=1)
 
     def _kinks(self) -> Array | None:
         kinks = [k for k in (c._kinks() for c in self.components) if k is not None]

@@ -144,6 +144,22 @@ class PiecewiseMap(WithoutCaches):
         return inside + below / self.left[0] + above / self.right[-1]
 
 
+# Beyond these, probits cannot be told from probabilities that are 0 or 1 as floats.
+_LAST_PROBITS = (-38.0, 8.2)
+
+
+def densities_and_probits(base: Distribution, points: Array) -> tuple[Array, Array]:
+    """Return log densities, and probits that are finite wherever there is density.
+
+    Some bases lose a tail to rounding long before its density vanishes.
+    """
+    logpdf, z = base._logpdf(points), base._probit(points)
+    lost = np.isinf(z) & np.isfinite(logpdf)
+    if lost.any():
+        z = np.where(lost, np.clip(z, *_LAST_PROBITS), z)
+    return logpdf, z
+
+
 class ProbitMapped(ProbitDistribution):
     """A base distribution whose probit ``z(t)`` is replaced by an increasing map of it.
 
@@ -188,12 +204,11 @@ class ProbitMapped(ProbitDistribution):
 
     def _logpdf(self, points: Array) -> Array:
         # as a change of the base's density, so that its support is kept
-        logpdf, z = self.base._logpdf(points), self.base._probit(points)
+        logpdf, z = densities_and_probits(self.base, points)
         image, slope = self.mapping.image_and_slope(z)
         with np.errstate(invalid="ignore"):
             change = 0.5 * (z - image) * (z + image) + np.log(slope)
-        outside = np.isneginf(logpdf) | np.isinf(z)
-        return np.where(outside, -np.inf, logpdf + change)
+        return np.where(np.isneginf(logpdf), -np.inf, logpdf + change)
 
     def _from_probit(self, probits: Array) -> Array:
         return self.base._from_probit(self.mapping.inverse(probits))
@@ -201,6 +216,9 @@ class ProbitMapped(ProbitDistribution):
     def _largest_spread(self) -> Array | None:
         spread = self.base._largest_spread()
         return None if spread is None else spread / self.mapping.smallest_slope
+
+    def _landmarks(self) -> Array | None:
+        return self.base._landmarks()
 
     def _kinks(self) -> Array | None:
         base = self.base._kinks()

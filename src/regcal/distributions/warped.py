@@ -15,8 +15,16 @@ from typing import Self
 import numpy as np
 
 from regcal._validation import Array
-from regcal.distributions._warp_map import N_KNOTS, SMALLEST_SLOPE, WarpMap, WarpTable, is_gentle
+from regcal.distributions._warp_map import (
+    LARGEST_BEND,
+    N_KNOTS,
+    SMALLEST_SLOPE,
+    WarpMap,
+    WarpTable,
+    is_gentle,
+)
 from regcal.distributions.base import Distribution, ProbitDistribution
+from regcal.distributions.probit_mapped import densities_and_probits
 
 # With fewer points per row than this, knots are computed only where points are.
 _FEW_POINTS = 16
@@ -142,7 +150,11 @@ class Knots:
         return cls(table, rising, kept)
 
     def slope(self, k: np.ndarray, own: Array) -> Array:
-        """Return the slopes at knots `k`: their own where they were kept, else of neighbours."""
+        """Return the slopes at knots `k`: their own where they were kept, else of neighbours.
+
+        A slope far above those beside it belongs to a hole of the base, which a path crosses
+        between two probits that are next to each other.
+        """
         # at the ends the own slope is used: that of the straight line beyond
         middle = np.clip(k, 1, N_KNOTS - 2)
         e0, e1, e2 = (at_knots(self.eta, middle + i) for i in (-1, 0, 1))
@@ -150,7 +162,8 @@ class Knots:
         left, right = (e1 - e0) / width.take(middle - 1), (e2 - e1) / width.take(middle)
         harmonic = 2 * left * right / (left + right)
         smallest = SMALLEST_SLOPE * self.table.start_slope.take(k)
-        kept = (at_knots(self.kept, k) & (own > smallest)) | (k != middle)
+        usual = (own > smallest) & (own < LARGEST_BEND * np.maximum(left, right))
+        kept = (at_knots(self.kept, k) & usual) | (k != middle)
         return np.maximum(np.where(kept, own, harmonic), smallest)
 
 
@@ -276,14 +289,13 @@ class Warped(ProbitDistribution):
 
     def _logpdf(self, points: Array) -> Array:
         # as a change of the base's density, so that its support is kept
-        logpdf, z = self.base._logpdf(points), self.base._probit(points)
+        logpdf, z = densities_and_probits(self.base, points)
         change = np.empty(z.shape)
         for rows, pieces in self._located(z):
             eta, slope = pieces.value(z[rows]), pieces.slope(z[rows])
             with np.errstate(invalid="ignore"):
                 change[rows] = 0.5 * (z[rows] - eta) * (z[rows] + eta) + np.log(slope)
-        outside = np.isneginf(logpdf) | np.isinf(z)
-        return np.where(outside, -np.inf, logpdf + change)
+        return np.where(np.isneginf(logpdf), -np.inf, logpdf + change)
 
     def _from_probit(self, probits: Array) -> Array:
         probits = np.broadcast_to(probits, (len(self), probits.shape[1]))
@@ -293,6 +305,9 @@ class Warped(ProbitDistribution):
         few = probits.shape[1] < _FEW_POINTS
         pieces = self._few_pieces(k) if few else self._all_pieces.take(_numbers(k))
         return self.base._from_probit(pieces.inverse(probits))
+
+    def _landmarks(self) -> Array | None:
+        return self.base._landmarks()
 
     def _kinks(self) -> Array:
         knots = np.broadcast_to(self.warp.table.z, (len(self), N_KNOTS))
