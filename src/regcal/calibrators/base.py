@@ -1,6 +1,6 @@
 """What all calibrators share.
 
-Depends on the distributions, `_validation` and scikit-learn's base classes only.
+Depends on the distributions, `_state`, `_validation` and scikit-learn's base classes only.
 """
 
 from abc import ABC, abstractmethod
@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from regcal._state import Auditable
 from regcal._validation import Array
 from regcal.calibrators._rows import MAX_ROWS, Rows
 from regcal.calibrators._targets import TargetSummary
@@ -18,12 +19,19 @@ from regcal.calibrators.summary import Summary, Tally, checked_rows, sampled_row
 from regcal.distributions import Distribution, as_distribution
 
 
-class Calibrator(BaseEstimator, ABC):
+class Calibrator(Auditable, BaseEstimator, ABC):
     """Learns from held-out rows how predictive distributions are wrong, and corrects them.
 
     A subclass implements `_fit` and `_transform`. What `fit` takes may be anything that
     `as_distribution` understands. To learn from more rows than a summary keeps, a subclass
     implements `_tallies` and `_fit_cells`; otherwise it learns from a sample of them.
+
+    Examples
+    --------
+    >>> from regcal import Calibrator, Normal, get_calibrator
+    >>> calibrator = get_calibrator("scale").fit(Normal([0.0, 0.0], [1.0, 1.0]), [2.0, -2.0])
+    >>> isinstance(calibrator, Calibrator), calibrator.transform(Normal([1.0], [1.0]))[0].median()
+    (True, array([1.]))
     """
 
     def fit(self, dist: Any, y: Any, sample_weight: Any = None) -> Self:
