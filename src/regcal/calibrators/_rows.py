@@ -4,9 +4,9 @@ Depends on the distributions only.
 """
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import ndtr
@@ -22,12 +22,16 @@ MAX_ROWS = 2**14
 _PROBITS = np.linspace(-6.0, 6.0, 97)
 
 
-class Rows(NamedTuple):
+@dataclass(frozen=True)
+class Rows:
     """Predictions, outcomes and weights of rows."""
 
     dist: Distribution
     y: Array
     weights: Array
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.dist, self.y, self.weights))
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ class KeptRows:
         ]
         if dropped == 0:
             return replace(self, parts=(_joined_rows(parts),), priorities=(priorities,))
-        whole = _joined_rows([part._replace(dist=_plain(part.dist)) for part in parts])
+        whole = _joined_rows([replace(part, dist=_plain(part.dist)) for part in parts])
         return replace(self, parts=(whole,), priorities=(priorities[chosen],), dropped=dropped)
 
     def all(self) -> Rows:
@@ -108,9 +112,7 @@ class KeptRows:
             rows = _joined_rows(self.parts)
         else:
             return self.trimmed().all()
-        return (
-            rows if self.complete else rows._replace(weights=np.maximum(rows.weights, self.dropped))
-        )
+        return replace(rows, weights=np.maximum(rows.weights, self.dropped))
 
 
 def _take(rows: Rows, places: np.ndarray) -> Rows:

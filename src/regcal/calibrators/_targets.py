@@ -65,11 +65,12 @@ class TargetSummary:
     @classmethod
     def _of(cls, y: Array, weights: Array, step: float, ends: Any = None) -> Self:
         low, high = (float(y.min()), float(y.max())) if ends is None else ends
-        values, total = _merged(y, weights, step)
-        while len(values) > _MAX_VALUES:
-            step = max(2.0 * step, _power_of_two((high - low) / _MAX_VALUES))
-            values, total = _merged(values, total, step)
-        return cls(values, total, low, high, step)
+        if step == 0:
+            y, weights = _merged(y, weights, step)
+        if step > 0 or len(y) > _MAX_VALUES:
+            step = _power_of_two((high - low) / _MAX_VALUES)
+            y, weights = _merged(y, weights, step)
+        return cls(y, weights, low, high, step)
 
     def merge(self, other: "TargetSummary") -> "TargetSummary":
         """Return the summary of both sets of rows."""

@@ -150,7 +150,8 @@ class PairCells:
 
     def counted(self, rows: Rows, z: Array | None = None) -> "PairCells":
         """Return these counts with more rows added."""
-        more = count_pairs(*rows, self.thresholds, self.resolution, fine=True)
+        dist, y, weights = rows
+        more = count_pairs(dist, y, weights, self.thresholds, self.resolution, fine=True)
         return replace(self, counts=self.counts + more)
 
     def __add__(self, other: "PairCells") -> "PairCells":

@@ -4,6 +4,7 @@ Depends on the distributions and `_validation`; a calibrator tells what it count
 """
 
 import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
@@ -154,8 +155,9 @@ class Summary:
             return other.merge(self)
         merged = copy.copy(self)._record(other)
         merged._lay_out()
-        moved = other._moved(merged._empty_tallies())
-        merged.tallies = tuple(a + b for a, b in zip(merged.tallies, moved, strict=True))
+        empty = merged._empty_tallies()
+        both = [one._moved(empty, one.rows) for one in (self, other)]
+        merged.tallies = tuple(a + b for a, b in zip(*both, strict=True))
         merged._kept = self._kept.merge(other._kept)
         return merged
 
@@ -171,7 +173,7 @@ class Summary:
         wanted = settled._empty_tallies()
         near = [_near(a, b, self.targets) for a, b in zip(self.tallies, wanted, strict=True)]
         moved = [a if n else b for a, b, n in zip(self.tallies, wanted, near, strict=True)]
-        settled.tallies = self._moved(tuple(moved))
+        settled.tallies = self._moved(tuple(moved), self.rows)
         return settled
 
     def part(self, calibrator: "Calibrator", tallies: tuple[Any, ...]) -> "Summary":
@@ -193,13 +195,14 @@ class Summary:
         self._kept = kept.add(rows, seed)
         if not self.counting and self._kept.complete:
             return self
+        moved = self._lay_out()
         if not self.counting:
             self.counting = True
-            self.layout = self.layout if self.fixed else self.targets.rounded()
             self.tallies = self._empty_tallies()
             if len(kept):
                 self._count(kept.all())
-        self._lay_out(kept)
+        elif moved:
+            self.tallies = self._moved(self._empty_tallies(), kept.all())
         self._count(rows, z)
         return self
 
@@ -212,19 +215,19 @@ class Summary:
         self.targets = self.targets.merge(other.targets)
         return self
 
-    def _lay_out(self, kept: KeptRows | None = None) -> None:
-        """Move the cells if the outcomes have left their range."""
+    def _lay_out(self) -> bool:
+        """Choose the layout of the cells; return whether it differs from the one before."""
         layout, targets = self.layout, self.targets
         if self.fixed and layout.low <= targets.low and targets.high <= layout.high:
-            return
+            return False
         wanted = targets.rounded()
         if (layout.low, layout.high) == (wanted.low, wanted.high):
-            return
+            return False
         self.layout, self.fixed = wanted, False
-        self.tallies = self._moved(self._empty_tallies(), kept)
+        return True
 
-    def _moved(self, wanted: tuple[Any, ...], kept: KeptRows | None = None) -> tuple[Any, ...]:
-        rows = (self._kept if kept is None else kept).all()
+    def _moved(self, wanted: tuple[Any, ...], rows: Rows) -> tuple[Any, ...]:
+        """Return the tallies in other cells; the rows stand for all that were counted."""
         return tuple(a.moved(b, rows) for a, b in zip(self.tallies, wanted, strict=True))
 
     def _empty_tallies(self) -> tuple[Any, ...]:
@@ -249,4 +252,4 @@ def _near(old: Any, new: Any, targets: TargetSummary) -> bool:
 def sampled_rows(summary: Summary) -> Rows:
     """Return the kept rows, whose weights sum to no more than their number or the total."""
     rows = summary.rows
-    return rows._replace(weights=rows.weights * min(1.0, len(rows.y) / rows.weights.sum()))
+    return replace(rows, weights=rows.weights * min(1.0, len(rows.y) / rows.weights.sum()))
