@@ -392,7 +392,7 @@ def test_segments_without_base_mass_are_uniform():
 @pytest.mark.parametrize("binary", [regcal.BetaCalibrator(), regcal.LogisticCalibrator()])
 def test_cells_agree_with_rows(rng, binary, monkeypatch):
     """Merging rows into fine cells, as large data need it, hardly moves the fit."""
-    loc = rng.normal(size=20_000)
+    loc = rng.normal(size=16_000)
     dist = regcal.Normal(loc, 1.5)
     y = loc + rng.normal(size=len(loc))
     new = regcal.Normal([-1.0, 0.0, 2.0], [1.5, 1.0, 3.0])

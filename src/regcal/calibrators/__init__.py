@@ -1,5 +1,6 @@
 """Calibrators: Distribution in, Distribution out."""
 
+from regcal.calibrators._targets import TargetSummary
 from regcal.calibrators.auto import AutoCalibrator, CandidateScore
 from regcal.calibrators.base import Calibrator, IdentityCalibrator
 from regcal.calibrators.gp_density import DensityCalibrator
@@ -9,6 +10,7 @@ from regcal.calibrators.one_vs_rest import OneVsRestCalibrator
 from regcal.calibrators.pit import PITCalibrator
 from regcal.calibrators.registry import calibrator_names, get_calibrator
 from regcal.calibrators.scale import ScaleCalibrator
+from regcal.calibrators.summary import Summary
 
 __all__ = [
     "AutoCalibrator",
@@ -21,6 +23,8 @@ __all__ = [
     "PITCalibrator",
     "PaperGPCalibrator",
     "ScaleCalibrator",
+    "Summary",
+    "TargetSummary",
     "calibrator_names",
     "get_calibrator",
 ]

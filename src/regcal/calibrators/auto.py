@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from regcal._validation import Array, check_targets, check_weights
+from regcal._validation import Array
+from regcal.calibrators._rows import Rows
+from regcal.calibrators._targets import TargetSummary
 from regcal.calibrators.base import Calibrator, IdentityCalibrator
-from regcal.distributions import Distribution, as_distribution
+from regcal.calibrators.summary import Summary, Tally, checked_rows, sampled_rows
+from regcal.distributions import Distribution
 
 # From simple to complex. A method that has thresholds enters with several numbers of them.
 _METHODS: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -64,7 +67,8 @@ class AutoCalibrator(Calibrator):
     The calibration rows are halved; each candidate is fitted on one half and scored on the
     other, both ways. The first candidate in the list, which goes from simple to complex, that is
     within one standard error of the best is fitted on all rows. With fewer than 10 rows the
-    first candidate is taken without comparison.
+    first candidate is taken without comparison. Of rows that come in batches, it compares on a
+    sample of 16 384.
 
     Parameters
     ----------
@@ -134,14 +138,29 @@ class AutoCalibrator(Calibrator):
         -------
         Calibrator
         """
-        dist = as_distribution(dist)
-        targets = check_targets(y, len(dist))
-        used = np.flatnonzero(weights := check_weights(sample_weight, len(dist)))
-        return self._select(dist[used], targets[used], weights[used])
+        return self._select(*checked_rows(dist, y, sample_weight))
 
     def _fit(self, dist: Distribution, y: Array, weights: Array) -> None:
         chosen = self._select(dist, y, weights)
         self.calibrator_ = chosen.fit(dist, y, sample_weight=weights)
+
+    def _fit_many(self, rows: Rows) -> None:
+        self._fit(*rows)
+
+    def _tallies(self, targets: TargetSummary) -> tuple[Tally, ...]:
+        return tuple(tally for one in self._tallies_of_candidates(targets) for tally in one)
+
+    def _tallies_of_candidates(self, targets: TargetSummary) -> list[tuple[Tally, ...]]:
+        return [candidate._tallies(targets) for _, candidate in self._candidates()]
+
+    def _fit_cells(self, summary: Summary) -> None:
+        """Choose by the rows that are kept, and fit the chosen one on all."""
+        chosen = self._select(*sampled_rows(summary))
+        counts = map(len, self._tallies_of_candidates(summary.targets))
+        starts = np.cumsum([0, *counts])
+        place = next(k for k, score in enumerate(self.scores_) if score.chosen)
+        own = summary.tallies[starts[place] : starts[place + 1]]
+        self.calibrator_ = chosen.fit_summary(summary.part(clone(chosen), own))
 
     def _transform(self, dist: Distribution) -> Distribution:
         return self.calibrator_.transform(dist)

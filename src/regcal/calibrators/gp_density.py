@@ -6,21 +6,28 @@ With u = probit of the base at t and eta = u + h(u, t), the calibrated density i
 phi(eta) eta'. Its logarithm at the outcomes is concave in h, so the fit is a convex problem.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from regcal._validation import Array
+from regcal.calibrators._outcomes import OutcomeCells, probit_cells
+from regcal.calibrators._rows import Rows
+from regcal.calibrators._targets import TargetSummary
 from regcal.calibrators.gp_map import (
     LARGEST_PROBIT,
     LINEAR_VARIANCES,
     GPMapCalibrator,
     MapAxes,
+    choose_start,
     fit_map_process,
     limited_weights,
     starting_point,
     target_resolution,
+    weight_share,
 )
+from regcal.calibrators.summary import Summary, Tally, sampled_rows
 from regcal.distributions import Distribution
 from regcal.gp import (
     Barrier,
@@ -47,6 +54,9 @@ _LARGEST_SPREAD = 1e4
 # Beyond so many points they are merged in cells of (u, t, slope).
 _MAX_POINTS = 4000
 _CELLS_U, _CELLS_T, _CELLS_PER_LOG = 128, 128, 8.0
+
+# Cells of a summary, per unit interval of the probit axis and at least half as many per range.
+_FINE_CELLS_U, _FINE_CELLS_T = 256, 256
 
 
 @dataclass(frozen=True)
@@ -85,6 +95,83 @@ class PathPoints:
             np.bincount(index, self.weights * self.spread) / total,
             total,
         )
+
+
+@dataclass(frozen=True)
+class PathCells:
+    """A summary's outcomes on their paths, in fine cells of probit, target and spread.
+
+    Cells are as wide in the target as a power of two, so that they are joined two by two as the
+    range grows, and the order of rows does not matter.
+
+    Parameters
+    ----------
+    low, high : float
+        Smallest and largest possible outcome.
+    parts : tuple of ndarray of shape (4, n_cells)
+        Weighted sums of 1, u, t and log dt/du. A part is at most half as large as the one before
+        it, so that a small batch costs little.
+    """
+
+    low: float = np.inf
+    high: float = -np.inf
+    parts: tuple[Array, ...] = ()
+
+    def counted(self, rows: Rows, z: Array) -> "PathCells":
+        """Return these sums with more rows added, whose outcomes have the probits z."""
+        possible = np.isfinite(z)
+        if not possible.any():
+            return self
+        y = rows.y[possible]
+        ends = min(self.low, float(y.min())), max(self.high, float(y.max()))
+        log_spread = -rows.dist.logslope(rows.y)
+        used = possible & np.isfinite(log_spread)
+        points = np.stack([np.ones(len(z)), z, rows.y, log_spread])[:, used] * rows.weights[used]
+        return self._with([_in_cells(points, *ends)], *ends)
+
+    def __add__(self, other: "PathCells") -> "PathCells":
+        ends = min(self.low, other.low), max(self.high, other.high)
+        return self._with(other.parts, *ends)
+
+    def _with(self, more: Iterable[Array], low: float, high: float) -> "PathCells":
+        parts = list(self.parts)
+        for part in more:
+            parts.append(part)
+            while len(parts) > 1 and 2 * parts[-1].shape[1] >= parts[-2].shape[1]:
+                parts[-2:] = [_in_cells(np.concatenate(parts[-2:], axis=1), low, high)]
+        return PathCells(low, high, tuple(parts))
+
+    def moved(self, other: "PathCells", rows: Rows) -> "PathCells":
+        """Return itself: these cells grow with the range."""
+        return self
+
+    def points(self) -> tuple[Array, Array, Array, Array]:
+        """Return probit, target, dt/du and weight of every cell."""
+        cells = _in_cells(np.concatenate(self.parts, axis=1), self.low, self.high)
+        weights = cells[0]
+        u, t, log_spread = cells[1:] / weights
+        with np.errstate(over="ignore"):
+            return u, t, np.exp(log_spread), weights
+
+
+def _in_cells(sums: Array, low: float, high: float) -> Array:
+    """Return one column per cell."""
+    if sums.shape[1] == 0:
+        return sums
+    u, t, log_spread = sums[1:] / sums[0]
+    cells = [
+        probit_cells(u, _FINE_CELLS_U),
+        np.zeros(len(u)),
+        np.floor(log_spread * _CELLS_PER_LOG),
+    ]
+    if high > low:
+        cells[1] = np.floor(t / 2.0 ** np.ceil(np.log2((high - low) / _FINE_CELLS_T)))
+    key = np.zeros(len(u), dtype=np.int64)
+    for cell in cells:
+        number = (cell - cell.min()).astype(np.int64)
+        key = key * (number.max() + 1) + number
+    _, place = np.unique(key, return_inverse=True)
+    return np.stack([np.bincount(place, row) for row in sums])
 
 
 class DensityCalibrator(GPMapCalibrator):
@@ -138,6 +225,42 @@ class DensityCalibrator(GPMapCalibrator):
         self.process_ = self._fit_process(points, self._barrier_points(started, weights))
         self.map_ = self._checked_map(dist, y, weights)
 
+    def _tallies(self, targets: TargetSummary) -> tuple[Tally, ...]:
+        return OutcomeCells(), PathCells()
+
+    def _fit_cells(self, summary: Summary) -> None:
+        share = weight_share(summary)
+        if share is None:
+            self._fit(*sampled_rows(summary))
+            return
+        outcomes, paths = summary.tallies
+        z, weights = outcomes.points()
+        self.start_ = choose_start(z, share * weights, share * weights.sum())
+        self.start_.n_rows_seen_ = summary.n_rows
+        self.axes_ = MapAxes.between(paths.low, paths.high)
+        points = self._points_of_cells(paths, share, summary.targets.resolution).merged()
+        dist, y, weights = summary.rows
+        possible = np.flatnonzero(np.isfinite(dist.probit(y)))
+        dist, y, weights = dist[possible], y[possible], weights[possible]
+        barrier = self._barrier_points(self.start_.transform(dist), weights)
+        self.process_ = self._fit_process(points, barrier)
+        self.map_ = self._checked_map(dist, y, weights)
+
+    def _points_of_cells(self, paths: PathCells, share: float, step: float) -> PathPoints:
+        """Return what `_points` does, with the paths continued as straight lines in u."""
+        u, t, spread, weights = (part[:, np.newaxis] for part in paths.points())
+        weights = share * weights
+        if step >= _COARSE * self.axes_.halfwidth:
+            shifts = 0.5 * step * _NODES
+            u, t, weights = u + shifts / spread, t + shifts, weights * (0.5 * _NODE_WEIGHTS)
+            spread = np.broadcast_to(spread, u.shape)
+        image, slope, edges = u, np.ones(1), np.array([-LARGEST_PROBIT, LARGEST_PROBIT])
+        if self._start_map is not None:
+            image, slope = self._start_map.image_and_slope(u)
+            edges = self._start_map.inverse(edges)
+        exits = t + (np.where(u < 0, *edges) - u) * spread
+        return self._on_axes(image, t, spread / slope, exits, weights)
+
     def _points(self, dist: Distribution, y: Array, weights: Array) -> PathPoints:
         """Return the outcomes on their paths, spread over the rounding step if there is one."""
         step = target_resolution(y)
@@ -149,13 +272,21 @@ class DensityCalibrator(GPMapCalibrator):
     def _path_points(self, dist: Distribution, targets: Array, weights: Array) -> PathPoints:
         u, logslope = dist.probit(targets), dist.logslope(targets)
         with np.errstate(over="ignore"):
-            spread = np.exp(-logslope) / self.axes_.halfwidth
-        beyond = np.abs(u) > LARGEST_PROBIT
-        if beyond.any():
-            # the process is frozen where the path leaves the box
+            spread = np.exp(-logslope)
+        exits = targets
+        if (np.abs(u) > LARGEST_PROBIT).any():
             edges = dist.from_probit(np.array([[-LARGEST_PROBIT, LARGEST_PROBIT]]))
             exits = np.where(u < 0, edges[:, :1], edges[:, 1:])
-            targets, spread = np.where(beyond, exits, targets), np.where(beyond, 0.0, spread)
+        return self._on_axes(u, targets, spread, exits, weights)
+
+    def _on_axes(
+        self, u: Array, targets: Array, spread: Array, exits: Array, weights: Array
+    ) -> PathPoints:
+        """Return points on the axes, given where their paths leave the box."""
+        # the process is frozen from there on
+        beyond = np.abs(u) > LARGEST_PROBIT
+        targets = np.where(beyond, exits, targets)
+        spread = np.where(beyond, 0.0, spread / self.axes_.halfwidth)
         points = PathPoints(
             u.ravel(),
             self.axes_.target_axis(targets).ravel(),

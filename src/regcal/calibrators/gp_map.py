@@ -19,6 +19,7 @@ from regcal._validation import Array, as_float_array
 from regcal.calibrators.base import Calibrator, IdentityCalibrator
 from regcal.calibrators.pit import PITCalibrator
 from regcal.calibrators.scale import ScaleCalibrator
+from regcal.calibrators.summary import Summary
 from regcal.distributions import Distribution
 from regcal.distributions.probit_mapped import ProbitMap
 from regcal.distributions.warped import SMALLEST_SLOPE, Warped, WarpMap, is_gentle
@@ -82,7 +83,11 @@ class MapAxes:
     @classmethod
     def around(cls, y: Array) -> "MapAxes":
         """Return axes over the targets' range, widened at both sides."""
-        low, high = float(y.min()), float(y.max())
+        return cls.between(float(y.min()), float(y.max()))
+
+    @classmethod
+    def between(cls, low: float, high: float) -> "MapAxes":
+        """Return axes over the range of targets between two values, widened at both sides."""
         if low == high:
             msg = (
                 f"All targets equal {low}, so there is no range to learn a map on. "
@@ -294,24 +299,55 @@ def fade_out(u: Array, h: Array) -> Array:
     return (share**2 * (3.0 - 2.0 * share))[:, np.newaxis] * h
 
 
-def starting_point(dist: Distribution, y: Array, weights: Array) -> Calibrator:
-    """Return PIT recalibration, a scale or the identity: the first that is worth its parameters.
+def weight_share(summary: Summary) -> float | None:
+    """Return the factor by which `limited_weights` reduces all weights of a summary's rows.
 
-    The price of a parameter is that of the Bayesian information criterion.
+    None if it would reduce those of single outcomes, which cells do not tell apart.
     """
-    identity, scale, pit = (
-        calibrator.fit(dist, y, weights)
-        for calibrator in (IdentityCalibrator(), ScaleCalibrator(), PITCalibrator())
+    rows = summary.rows
+    total = rows.weights.sum()
+    _, index = np.unique(
+        np.column_stack([rows.dist.probit(rows.y), rows.y]), axis=0, return_inverse=True
     )
-    price = 0.5 * np.log(weights.sum())
+    shares = np.bincount(index.ravel(), rows.weights) / total
+    if shares.max() > max(_LARGEST_SHARE, _LARGEST_WEIGHT / summary.total_weight):
+        return None
+    # the sum over outcomes of their squared weights: rows with themselves, and with equal rows
+    pairs = (shares**2).sum() - ((rows.weights / total) ** 2).sum()
+    squares = summary.squared_weight + max(pairs, 0.0) * summary.total_weight**2
+    return min(1.0, _LARGEST_WEIGHT * summary.total_weight / squares)
 
-    def gain(better: Calibrator, simpler: Calibrator) -> float:
-        gains = better.transform(dist).logpdf(y) - simpler.transform(dist).logpdf(y)
-        return float(np.sum(weights * np.where(np.isfinite(gains), gains, 0.0)))
 
-    if gain(pit, scale) > price * len(pit.map_.knots):
+def starting_point(dist: Distribution, y: Array, weights: Array) -> Calibrator:
+    """Return PIT recalibration, a scale or the identity: the first that is worth its parameters."""
+    z = dist.probit(y)
+    with np.errstate(divide="ignore"):
+        scored = np.isfinite(dist.logpdf(y))
+    possible = np.isfinite(z)
+    start = choose_start(z[possible], weights[possible], weights.sum(), scored[possible])
+    start.n_rows_seen_ = len(y)
+    return start
+
+
+def choose_start(
+    z: Array, weights: Array, total: float, scored: np.ndarray | bool = True
+) -> Calibrator:
+    """Return the starting point of rows whose outcomes have the probits z.
+
+    The price of a parameter is that of the Bayesian information criterion. Rows that are not
+    `scored` have no density to compare.
+    """
+    scale, pit = (cal.fit_probits(z, weights) for cal in (ScaleCalibrator(), PITCalibrator()))
+    price = 0.5 * np.log(total)
+
+    def gain(calibrator: ScaleCalibrator | PITCalibrator) -> float:
+        image, slope = calibrator.map_.image_and_slope(z)
+        gains = 0.5 * (z - image) * (z + image) + np.log(slope)
+        return float(np.sum(weights * np.where(scored, gains, 0.0)))
+
+    if gain(pit) - gain(scale) > price * len(pit.map_.knots):
         return pit
-    return scale if gain(scale, identity) > price else identity
+    return scale if gain(scale) > price else IdentityCalibrator()
 
 
 def target_resolution(y: Array) -> float:

@@ -58,7 +58,8 @@ class PaperGPCalibrator(Calibrator):
     """The paper's GPC on a sample of pairs, with scikit-learn's classifier.
 
     Slow by nature: its cost grows with the cube of the number of pairs. `GPCalibrator` is the
-    same idea on all pairs.
+    same idea on all pairs. Of rows that come in batches, the pairs are drawn from a sample of
+    16 384.
 
     Parameters
     ----------

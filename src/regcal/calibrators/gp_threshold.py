@@ -5,25 +5,32 @@ Song, Kull and Flach (2018) with three changes: the prior mean is the base model
 expanded in a basis, and pairs are summed in cells, so that all of them are used.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.special import log_ndtr
 
 from regcal._validation import Array
+from regcal.calibrators._outcomes import OutcomeCells, probit_cells
+from regcal.calibrators._rows import Rows
+from regcal.calibrators._targets import TargetSummary
 from regcal.calibrators.base import Calibrator, IdentityCalibrator
 from regcal.calibrators.gp_map import (
     LINEAR_VARIANCES,
     GPMapCalibrator,
     MapAxes,
+    choose_start,
     fit_map_process,
     limited_weights,
     starting_point,
     target_resolution,
+    weight_share,
 )
+from regcal.calibrators.summary import Summary, Tally, sampled_rows
 from regcal.distributions import Distribution, Segmented
 from regcal.distributions.base import BLOCK_ELEMENTS
+from regcal.distributions.probit_mapped import ProbitMap
 from regcal.distributions.segmented import keep_masses
 from regcal.gp import (
     BinomialLikelihood,
@@ -41,6 +48,10 @@ _N_CELLS = 96
 
 # Probits are cut here: the log-likelihood of a pair further out is beyond any use.
 _PROBIT_CUT = 37.0
+
+# Cells of a summary are finer and reach further, as they are laid out before it is known what is
+# done to the base's probit first.
+_N_FINE_CELLS, _FINE_CUT = 1024, 1e6
 
 
 @dataclass(frozen=True)
@@ -68,30 +79,36 @@ def count_pairs(
     weights: Array,
     thresholds: Array,
     resolution: float = 0.0,
+    *,
+    fine: bool = False,
 ) -> PairCounts:
     """Count, for each threshold and cell of the base's probit, how often Y <= t.
 
     A target known only up to a rounding step counts as spread over that step.
     """
-    shape = (len(thresholds), _N_CELLS)
+    shape = (len(thresholds), _N_FINE_CELLS if fine else _N_CELLS)
     total = PairCounts(np.zeros(shape), np.zeros(shape), np.zeros(shape))
     block = max(1, BLOCK_ELEMENTS // (len(thresholds) * dist._work_per_point))
     for start in range(0, len(dist), block):
         rows = slice(start, start + block)
-        total += _count_block(dist[rows], y[rows], weights[rows], thresholds, resolution)
+        u = dist[rows]._probit(thresholds[np.newaxis, :])
+        below = _shares_below(y[rows], thresholds, resolution)
+        total += _count_block(u, below, weights[rows], fine)
     return total
 
 
-def _count_block(
-    dist: Distribution, y: Array, weights: Array, thresholds: Array, resolution: float
-) -> PairCounts:
-    shape = (len(thresholds), _N_CELLS)
-    u = np.clip(dist._probit(thresholds[np.newaxis, :]), -_PROBIT_CUT, _PROBIT_CUT)
-    cells = _cells(u) + _N_CELLS * np.arange(len(thresholds))
+def _shares_below(y: Array, thresholds: Array, resolution: float) -> Array:
     if resolution > 0:
-        below = np.clip((thresholds - y[:, np.newaxis]) / resolution + 0.5, 0.0, 1.0)
-    else:
-        below = (y[:, np.newaxis] <= thresholds).astype(float)
+        return np.clip((thresholds - y[:, np.newaxis]) / resolution + 0.5, 0.0, 1.0)
+    return (y[:, np.newaxis] <= thresholds).astype(float)
+
+
+def _count_block(u: Array, below: Array, weights: Array, fine: bool) -> PairCounts:
+    cut = _FINE_CUT if fine else _PROBIT_CUT
+    u = np.clip(u, -cut, cut)
+    shape = (u.shape[1], _N_FINE_CELLS if fine else _N_CELLS)
+    cells = probit_cells(u, _N_FINE_CELLS) if fine else _cells(u)
+    cells += shape[1] * np.arange(shape[0])
 
     def summed(values: Array) -> Array:
         weighted = weights[:, np.newaxis] * values
@@ -107,6 +124,59 @@ def _cells(u: Array) -> np.ndarray:
     place += 1.0
     place *= 0.5 * _N_CELLS
     return np.minimum(place.astype(np.intp), _N_CELLS - 1)
+
+
+@dataclass(frozen=True)
+class PairCells:
+    """Pairs of a summary's rows with thresholds, in fine cells of the base's probit.
+
+    Parameters
+    ----------
+    thresholds : ndarray
+    resolution : float
+        Rounding step of the targets.
+    counts : PairCounts
+    """
+
+    thresholds: Array
+    resolution: float
+    counts: PairCounts
+
+    @classmethod
+    def empty(cls, thresholds: Array, resolution: float) -> "PairCells":
+        """Return cells without rows."""
+        shape = (len(thresholds), _N_FINE_CELLS)
+        return cls(thresholds, resolution, PairCounts(*np.zeros((3, *shape))))
+
+    def counted(self, rows: Rows, z: Array | None = None) -> "PairCells":
+        """Return these counts with more rows added."""
+        dist, y, weights = rows
+        more = count_pairs(dist, y, weights, self.thresholds, self.resolution, fine=True)
+        return replace(self, counts=self.counts + more)
+
+    def __add__(self, other: "PairCells") -> "PairCells":
+        return replace(self, counts=self.counts + other.counts)
+
+    def moved(self, other: "PairCells", rows: Rows) -> "PairCells":
+        """Return itself, or the kept rows counted for other thresholds."""
+        same = np.array_equal(self.thresholds, other.thresholds)
+        return self if same else other.counted(rows)
+
+    def started(self, mapping: ProbitMap | None, share: float) -> PairCounts:
+        """Return a share of the counts, after the base's probit has been mapped."""
+        level, cell = np.nonzero(self.counts.trials)
+        trials = self.counts.trials[level, cell]
+        u = self.counts.probit_sums[level, cell] / trials
+        u = np.clip(u if mapping is None else mapping(u), -_PROBIT_CUT, _PROBIT_CUT)
+        shape = (len(self.thresholds), _N_CELLS)
+        places = _cells(u) + _N_CELLS * level
+
+        def summed(values: Array) -> Array:
+            sums = np.bincount(places, share * values, shape[0] * shape[1])
+            return sums.reshape(shape).astype(float)
+
+        successes = self.counts.successes[level, cell]
+        return PairCounts(summed(trials), summed(successes), summed(trials * u))
 
 
 class GPCalibrator(GPMapCalibrator):
@@ -169,10 +239,13 @@ class GPCalibrator(GPMapCalibrator):
     def _link(self) -> Link:
         return Probit() if self.link is None else self.link
 
-    def _fit(self, dist: Distribution, y: Array, weights: Array) -> None:
+    def _check(self) -> None:
         if self.prior not in ("identity", "zero"):
             msg = f'prior must be "identity" or "zero", got {self.prior!r}.'
             raise ValueError(msg)
+
+    def _fit(self, dist: Distribution, y: Array, weights: Array) -> None:
+        self._check()
         weights = limited_weights(dist, y, weights)
         self.start_ = self._start(dist, y, weights)
         started = self.start_.transform(dist)
@@ -184,6 +257,30 @@ class GPCalibrator(GPMapCalibrator):
         counts = count_pairs(started, y, weights, self.thresholds_, target_resolution(y))
         self.process_ = self._fit_process(counts)
         self.map_ = self._checked_map(dist, y, weights)
+
+    def _tallies(self, targets: TargetSummary) -> tuple[Tally, ...]:
+        self._check()
+        thresholds = targets.thresholds(self.thresholds)
+        return OutcomeCells(), PairCells.empty(thresholds, targets.resolution)
+
+    def _fit_cells(self, summary: Summary) -> None:
+        share = weight_share(summary)
+        if share is None:
+            self._fit(*sampled_rows(summary))
+            return
+        outcomes, pairs = summary.tallies
+        z, weights = outcomes.points()
+        self.start_ = IdentityCalibrator()
+        if not self._zero_prior:
+            self.start_ = choose_start(z, share * weights, share * summary.total_weight)
+        self.start_.n_rows_seen_ = summary.n_rows
+        self.axes_ = MapAxes.between(summary.layout.low, summary.layout.high)
+        self.thresholds_ = pairs.thresholds
+        self.prediction_thresholds_ = None
+        if self.prediction_thresholds is not None:
+            self.prediction_thresholds_ = summary.layout.thresholds(self.prediction_thresholds)
+        self.process_ = self._fit_process(pairs.started(self._start_map, share))
+        self.map_ = self._checked_map(*summary.rows)
 
     def _start(self, dist: Distribution, y: Array, weights: Array) -> Calibrator:
         if self._zero_prior:

@@ -12,7 +12,10 @@ from sklearn.utils.validation import has_fit_parameter
 
 from regcal._validation import Array
 from regcal.binary import BetaCalibrator, BinaryMap
+from regcal.calibrators._rows import Rows
+from regcal.calibrators._targets import TargetSummary
 from regcal.calibrators.base import Calibrator
+from regcal.calibrators.summary import Summary, Tally
 from regcal.distributions import Distribution, Segmented
 from regcal.distributions.base import BLOCK_ELEMENTS, LOG_HALF
 from regcal.distributions.segmented import log_segment_masses
@@ -44,24 +47,64 @@ def count_rows(dist: Distribution, y: Array, weights: Array, thresholds: Array) 
     return SegmentCounts(log_p, successes, trials)
 
 
+@dataclass(frozen=True)
+class SegmentCells:
+    """Rows summed in fine cells of logit(p), for each segment.
+
+    Parameters
+    ----------
+    thresholds : ndarray
+        Ends of the segments.
+    sums : ndarray of shape (3, n_segments, n_cells)
+        Weighted numbers of rows and of outcomes inside, and sums of log p.
+    """
+
+    thresholds: Array
+    sums: Array
+
+    @classmethod
+    def empty(cls, thresholds: Array) -> "SegmentCells":
+        """Return cells without rows."""
+        return cls(thresholds, np.zeros((3, len(thresholds) + 1, _N_CELLS)))
+
+    def counted(self, rows: Rows, z: Array | None = None) -> "SegmentCells":
+        """Return these sums with more rows added."""
+        n_segments = len(self.thresholds) + 1
+        trials, successes, log_sum = self.sums.reshape(3, -1).copy()
+        size = len(trials)
+        block = max(1, BLOCK_ELEMENTS // (n_segments * rows.dist._work_per_point))
+        for start in range(0, len(rows.y), block):
+            part = slice(start, start + block)
+            log_p = log_segment_masses(rows.dist[part], self.thresholds)
+            log_p = np.clip(log_p, -700.0, -1e-300)
+            cells = _cells(log_p) + np.arange(n_segments) * _N_CELLS
+            weights = rows.weights[part]
+            w = np.broadcast_to(weights[:, np.newaxis], log_p.shape)
+            trials += np.bincount(cells.ravel(), w.ravel(), size)
+            log_sum += np.bincount(cells.ravel(), (w * log_p).ravel(), size)
+            hit = np.searchsorted(self.thresholds, rows.y[part], side="left")
+            successes += np.bincount(cells[np.arange(len(hit)), hit], weights, size)
+        sums = np.stack([trials, successes, log_sum]).reshape(self.sums.shape)
+        return SegmentCells(self.thresholds, sums)
+
+    def __add__(self, other: "SegmentCells") -> "SegmentCells":
+        return SegmentCells(self.thresholds, self.sums + other.sums)
+
+    def moved(self, other: "SegmentCells", rows: Rows) -> "SegmentCells":
+        """Return itself, or the kept rows counted for other thresholds."""
+        same = np.array_equal(self.thresholds, other.thresholds)
+        return self if same else other.counted(rows)
+
+    def counts(self) -> SegmentCounts:
+        """Return one point per cell, at its mean log mass."""
+        trials, successes, log_sum = self.sums
+        log_p = np.divide(log_sum, trials, out=np.full(trials.shape, -1.0), where=trials > 0)
+        return SegmentCounts(log_p, successes, trials)
+
+
 def count_cells(dist: Distribution, y: Array, weights: Array, thresholds: Array) -> SegmentCounts:
     """Return one point per segment and fine cell of logit(p), at the cell's mean log mass."""
-    n_segments = len(thresholds) + 1
-    size = n_segments * _N_CELLS
-    trials, successes, log_sum = np.zeros(size), np.zeros(size), np.zeros(size)
-    block = max(1, BLOCK_ELEMENTS // (n_segments * dist._work_per_point))
-    for start in range(0, len(dist), block):
-        rows = slice(start, start + block)
-        log_p = np.clip(log_segment_masses(dist[rows], thresholds), -700.0, -1e-300)
-        cells = _cells(log_p) + np.arange(n_segments) * _N_CELLS
-        w = np.broadcast_to(weights[rows, np.newaxis], log_p.shape)
-        trials += np.bincount(cells.ravel(), w.ravel(), size)
-        log_sum += np.bincount(cells.ravel(), (w * log_p).ravel(), size)
-        hit = np.searchsorted(thresholds, y[rows], side="left")
-        successes += np.bincount(cells[np.arange(len(hit)), hit], weights[rows], size)
-    log_p = np.divide(log_sum, trials, out=np.full(size, -1.0), where=trials > 0)
-    shape = (n_segments, _N_CELLS)
-    return SegmentCounts(log_p.reshape(shape), successes.reshape(shape), trials.reshape(shape))
+    return SegmentCells.empty(thresholds).counted(Rows(dist, y, weights)).counts()
 
 
 def _cells(log_p: Array) -> np.ndarray:
@@ -92,7 +135,8 @@ class ColumnMaps:
         if np.ptp(trials[used]) > 0:
             msg = (
                 f"{type(binary).__name__}.fit takes no sample_weight, so it cannot be used with "
-                "weights or with more than 2**18 rows × segments. Use a map that takes weights."
+                "weights, nor with more than 2**14 rows or 2**18 rows × segments. Use a map that "
+                "takes weights."
             )
             raise TypeError(msg)
         return clone(binary).fit(p, rate)
@@ -161,15 +205,29 @@ class OneVsRestCalibrator(Calibrator):
         self.thresholds = thresholds
         self.shape = shape
 
-    def _fit(self, dist: Distribution, y: Array, weights: Array) -> None:
+    def _check(self) -> None:
         if self.shape not in ("base", "uniform"):
             msg = f'shape must be "base" or "uniform", got {self.shape!r}.'
             raise ValueError(msg)
-        binary = BetaCalibrator() if self.binary is None else self.binary
+
+    def _fit(self, dist: Distribution, y: Array, weights: Array) -> None:
+        self._check()
         self.thresholds_ = make_thresholds(self.thresholds, y, weights)
         pairs = len(y) * (len(self.thresholds_) + 1)
         count = count_rows if pairs <= _MAX_POINTS else count_cells
-        counts = count(dist, y, weights, self.thresholds_)
+        self._fit_maps(count(dist, y, weights, self.thresholds_))
+
+    def _tallies(self, targets: TargetSummary) -> tuple[Tally, ...]:
+        self._check()
+        return (SegmentCells.empty(targets.thresholds(self.thresholds)),)
+
+    def _fit_cells(self, summary: Summary) -> None:
+        cells = summary.tallies[0]
+        self.thresholds_ = cells.thresholds
+        self._fit_maps(cells.counts())
+
+    def _fit_maps(self, counts: SegmentCounts) -> None:
+        binary = BetaCalibrator() if self.binary is None else self.binary
         if isinstance(binary, BinaryMap):
             self.maps_ = clone(binary).fit_columns(counts.log_p, counts.successes, counts.trials)
         else:

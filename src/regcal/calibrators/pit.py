@@ -5,13 +5,17 @@ Depends on the distributions, `_validation`, `scale` and `base`.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from scipy.special import ndtri
 
 from regcal._validation import Array
+from regcal.calibrators._outcomes import OutcomeCells
+from regcal.calibrators._targets import TargetSummary
 from regcal.calibrators.base import Calibrator
 from regcal.calibrators.scale import possible_probits
+from regcal.calibrators.summary import Summary, Tally
 from regcal.distributions import Distribution, PiecewiseMap, ProbitMapped
 
 # Knots of the smooth map: their number grows with the cube root of the rows, within limits.
@@ -72,15 +76,30 @@ class PITCalibrator(Calibrator):
         self.smooth = smooth
         self.prior_rows = prior_rows
 
-    def _fit(self, dist: Distribution, y: Array, weights: Array) -> None:
+    def _check(self) -> None:
         if not self.prior_rows > 0:
             msg = f"prior_rows must be positive, got {self.prior_rows}."
             raise ValueError(msg)
-        z, weights = _merge_ties(*possible_probits(dist, y, weights))
+
+    def _fit(self, dist: Distribution, y: Array, weights: Array) -> None:
+        self._check()
+        self.fit_probits(*possible_probits(dist, y, weights))
+
+    def _tallies(self, targets: TargetSummary) -> tuple[Tally, ...]:
+        self._check()
+        return (OutcomeCells(),)
+
+    def _fit_cells(self, summary: Summary) -> None:
+        self.fit_probits(*summary.tallies[0].points())
+
+    def fit_probits(self, z: Array, weights: Array) -> Self:
+        """Fit from the probits of the outcomes."""
+        z, weights = _merge_ties(z, weights)
         if self.smooth:
             self.map_ = self._smooth_map(*_in_cells(z, weights))
         else:
             self.map_ = _empirical_map(z, weights)
+        return self
 
     def _smooth_map(self, z: Array, weights: Array) -> PiecewiseMap:
         data = _standardise(z, weights, self.prior_rows)

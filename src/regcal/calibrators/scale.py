@@ -3,10 +3,15 @@
 Depends on the distributions, `_validation` and `base`.
 """
 
+from typing import Self
+
 import numpy as np
 
 from regcal._validation import Array
+from regcal.calibrators._outcomes import OutcomeCells
+from regcal.calibrators._targets import TargetSummary
 from regcal.calibrators.base import Calibrator
+from regcal.calibrators.summary import Summary, Tally
 from regcal.distributions import Distribution, ProbitMapped, ScaleMap
 
 
@@ -48,14 +53,30 @@ class ScaleCalibrator(Calibrator):
     def __init__(self, *, prior_rows: float = 1.0) -> None:
         self.prior_rows = prior_rows
 
-    def _fit(self, dist: Distribution, y: Array, weights: Array) -> None:
+    def _check(self) -> None:
         if not self.prior_rows > 0:
             msg = f"prior_rows must be positive, got {self.prior_rows}."
             raise ValueError(msg)
-        z, weights = possible_probits(dist, y, weights)
+
+    def _fit(self, dist: Distribution, y: Array, weights: Array) -> None:
+        self._check()
+        self.fit_probits(*possible_probits(dist, y, weights))
+
+    def _tallies(self, targets: TargetSummary) -> tuple[Tally, ...]:
+        self._check()
+        return (OutcomeCells(),)
+
+    def _fit_cells(self, summary: Summary) -> None:
+        self._set_factor(*summary.tallies[0].squares)
+
+    def fit_probits(self, z: Array, weights: Array) -> Self:
+        """Fit from the probits of the outcomes."""
+        self._set_factor(float(weights.sum()), float((weights * z * z).sum()))
+        return self
+
+    def _set_factor(self, weight: float, squares: float) -> None:
         # the zero of d/ds of sum w (-log s - z^2 / (2 s^2)), with prior rows that have z^2 = 1
-        total = self.prior_rows + weights.sum()
-        self.factor_ = float(np.sqrt((self.prior_rows + (weights * z * z).sum()) / total))
+        self.factor_ = float(np.sqrt((self.prior_rows + squares) / (self.prior_rows + weight)))
 
     @property
     def map_(self) -> ScaleMap:

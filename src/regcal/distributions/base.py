@@ -63,6 +63,9 @@ class Distribution(WithoutCaches, ABC):
     # How many temporary values one point costs, for the memory budget.
     _work_per_point = 1
 
+    # Attributes with an entry per row, for classes whose batches can be joined in one.
+    _row_fields: tuple[str, ...] = ()
+
     @abstractmethod
     def __len__(self) -> int:
         """Return the number of rows."""

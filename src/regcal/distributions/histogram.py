@@ -35,6 +35,8 @@ class Histogram(Distribution):
            [0.2 , 0.4 ]])
     """
 
+    _row_fields = ("masses", "edges", "_below", "_above")
+
     def __init__(self, edges: ArrayLike, masses: ArrayLike) -> None:
         self.masses = _checked_masses(masses)
         n_rows, n_bins = self.masses.shape

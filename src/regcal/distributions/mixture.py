@@ -35,6 +35,8 @@ class Mixture(Distribution):
     array([5.])
     """
 
+    _row_fields = ("components", "weights")
+
     def __init__(self, components: Sequence[Distribution], weights: ArrayLike | None = None):
         self.components = list(components)
         if not self.components:

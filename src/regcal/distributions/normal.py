@@ -58,6 +58,8 @@ class Normal(ProbitDistribution):
     array([ 1.64, 13.29])
     """
 
+    _row_fields = ("loc", "scale")
+
     def __init__(self, loc: ArrayLike, scale: ArrayLike) -> None:
         self.loc, self.scale = check_loc_scale(loc, scale)
 

@@ -66,6 +66,8 @@ class Quantiles(ProbitDistribution):
            [0.145, 0.347]])
     """
 
+    _row_fields = ("values", "_spline")
+
     def __init__(self, levels: ArrayLike, values: ArrayLike) -> None:
         self.levels = check_increasing(levels, "levels")
         if len(self.levels) < 2 or self.levels[0] <= 0 or self.levels[-1] >= 1:

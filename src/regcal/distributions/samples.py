@@ -36,6 +36,8 @@ class Samples(Distribution):
     array([2.5 , 5.75])
     """
 
+    _row_fields = ("draws", "bandwidth")
+
     def __init__(self, draws: ArrayLike, bandwidth: ArrayLike | None = None) -> None:
         array = np.atleast_2d(as_float_array(draws, "draws"))
         if array.ndim != 2 or array.shape[1] < 2:

@@ -34,6 +34,8 @@ class ScipyDistribution(Distribution):
     array([1.386])
     """
 
+    _row_fields = ("parameters",)
+
     def __init__(self, frozen: Any) -> None:
         family: Any = getattr(frozen, "dist", None)
         if not hasattr(family, "_parse_args") or not hasattr(family, "_pdf"):

@@ -4,11 +4,13 @@ Depends on NumPy and `_validation` only.
 """
 
 from collections.abc import Sequence
-from typing import Self
+from dataclasses import fields
+from typing import Any, Self
 
 import numpy as np
 
 from regcal._validation import Array
+from regcal.distributions._spline import RationalQuadraticSpline
 from regcal.distributions.base import Distribution
 
 
@@ -35,6 +37,58 @@ def concatenate(parts: Sequence[Distribution]) -> Distribution:
         msg = "There is nothing to concatenate. Pass at least one distribution."
         raise ValueError(msg)
     return parts[0] if len(parts) == 1 else Stacked(parts)
+
+
+def joined(parts: Sequence[Distribution]) -> Distribution | None:
+    """Return one batch of the parts' own class, or None where they cannot be put in one.
+
+    Unlike `concatenate`, it copies the rows, and the parts may go.
+    """
+    first = parts[0]
+    kinds = {type(part) for part in parts}
+    if len(kinds) > 1 or not first._row_fields:
+        return None
+    shared = set(vars(first)) - set(first._row_fields)
+    if not all(_equal(getattr(first, name), getattr(p, name)) for name in shared for p in parts):
+        return None
+    whole = object.__new__(type(first))
+    vars(whole).update({name: getattr(first, name) for name in shared})
+    lengths = [len(part) for part in parts]
+    for name in first._row_fields:
+        value = _joined_field([getattr(part, name) for part in parts], lengths)
+        if value is None:
+            return None
+        setattr(whole, name, value)
+    return whole
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray):
+        return np.array_equal(a, b)
+    if hasattr(a, "_updated_ctor_param"):  # scipy.stats copies a family each time it is frozen
+        return type(a) is type(b) and a._updated_ctor_param() == b._updated_ctor_param()
+    return bool(a == b)
+
+
+def _joined_field(values: Sequence[Any], lengths: Sequence[int]) -> Any:
+    first = values[0]
+    if isinstance(first, Distribution):
+        return joined(values)
+    if isinstance(first, list):
+        if len({len(value) for value in values}) > 1:
+            return None
+        items = [_joined_field(item, lengths) for item in zip(*values, strict=True)]
+        return None if any(item is None for item in items) else items
+    if isinstance(first, RationalQuadraticSpline):
+        names = [field.name for field in fields(first)]
+        parts = [_joined_field([getattr(v, name) for v in values], lengths) for name in names]
+        return None if any(part is None for part in parts) else RationalQuadraticSpline(*parts)
+    if len({value.shape[1:] for value in values}) > 1:
+        return None
+    # what all rows of a part share has one entry
+    return np.concatenate(
+        [np.broadcast_to(v, (n, *v.shape[1:])) for v, n in zip(values, lengths, strict=True)]
+    )
 
 
 class Stacked(Distribution):

@@ -1,0 +1,404 @@
+"""The same fit and transform on Dask collections.
+
+Depends on the calibrators, adapters and distributions; Dask is imported when it is used.
+
+Partitions are summarised where they are, the summaries are merged in a tree, and the small problem
+that is left is solved in the calling process. What is predicted stays lazy.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from regcal._validation import Array
+from regcal.adapters import predict_dist
+from regcal.calibrators import Calibrator, Summary, TargetSummary
+from regcal.distributions import Distribution, Normal, Quantiles, Samples, as_distribution
+
+__all__ = [
+    "ModelPredictions",
+    "NormalColumns",
+    "QuantileColumns",
+    "SampleColumns",
+    "fit",
+    "log_score",
+    "map_dist",
+    "predict_cdf",
+    "predict_quantiles",
+]
+
+# So many summaries are merged in one task.
+_FAN_IN = 8
+
+ToDist = Callable[[Any], Any]
+
+
+# ------------------------------------------------------------------ from a partition to predictions
+
+
+@dataclass(frozen=True)
+class NormalColumns:
+    """Reads normal predictions from two columns of a partition.
+
+    Parameters
+    ----------
+    mean, std : column names of a frame, or column numbers of an array
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal.dask import NormalColumns
+    >>> NormalColumns(mean=0, std=1)(np.array([[5.0, 2.0], [6.0, 1.0]]))
+    Normal(rows=2)
+    """
+
+    mean: Any
+    std: Any
+
+    def __call__(self, part: Any) -> Distribution:
+        """Return the predictions of a partition."""
+        return Normal(*_columns(part, [self.mean, self.std]).T)
+
+
+@dataclass(frozen=True)
+class QuantileColumns:
+    """Reads predicted quantiles from columns of a partition.
+
+    Parameters
+    ----------
+    columns : mapping from level to column
+        For example ``{0.1: "q10", 0.5: "median", 0.9: "q90"}``.
+    """
+
+    columns: Mapping[float, Any]
+
+    def __call__(self, part: Any) -> Distribution:
+        """Return the predictions of a partition."""
+        levels = sorted(self.columns)
+        return Quantiles(levels, _columns(part, [self.columns[level] for level in levels]))
+
+
+@dataclass(frozen=True)
+class SampleColumns:
+    """Reads draws from the predictive distribution, one per column of a partition.
+
+    Parameters
+    ----------
+    columns : sequence of column names or numbers
+    """
+
+    columns: Sequence[Any]
+
+    def __call__(self, part: Any) -> Distribution:
+        """Return the predictions of a partition."""
+        return Samples(_columns(part, list(self.columns)))
+
+
+@dataclass(frozen=True)
+class ModelPredictions:
+    """Predicts with a fitted model from the features in a partition.
+
+    Parameters
+    ----------
+    model : object
+        Any model that `regcal.predict_dist` understands.
+    features : sequence of column names or numbers, optional
+        All columns by default.
+    """
+
+    model: Any
+    features: Sequence[Any] | None = None
+
+    def __call__(self, part: Any) -> Distribution:
+        """Return the predictions of a partition."""
+        if self.features is not None:
+            names = list(self.features)
+            part = part[names] if hasattr(part, "columns") else part[:, names]
+        return predict_dist(self.model, part)
+
+
+def _columns(part: Any, names: list[Any]) -> Array:
+    values = part[names].to_numpy() if hasattr(part, "columns") else np.asarray(part)[:, names]
+    return values.astype(float)
+
+
+# ---------------------------------------------------------------------------------------------- fit
+
+
+def fit(
+    calibrator: Calibrator, data: Any, to_dist: ToDist, y: Any, sample_weight: Any = None
+) -> Calibrator:
+    """Fit a calibrator on the rows of a Dask collection.
+
+    The outcomes are read first, for the range that thresholds cover. Then every partition is
+    summarised where it is. The result is that of `Calibrator.fit` on all rows, up to the width of
+    fine cells if there are more than 16 384, and does not depend on the partitions beyond that.
+
+    Parameters
+    ----------
+    calibrator : Calibrator
+        Is fitted, and returned.
+    data : dask.dataframe.DataFrame or dask.array.Array of shape (n_rows, n_columns)
+        Anything the predictions can be made of.
+    to_dist : callable
+        Makes predictions of a partition, a pandas frame or NumPy array: `NormalColumns`,
+        `QuantileColumns`, `SampleColumns`, `ModelPredictions`, or a function of your own that
+        returns anything `regcal.as_distribution` takes.
+    y, sample_weight : column of `data`, or Dask series or array with the same partitions
+        Outcomes, and weights if there are any.
+
+    Returns
+    -------
+    Calibrator
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dask.array as da
+    >>> import regcal
+    >>> from regcal.dask import NormalColumns, fit
+    >>> rng = np.random.default_rng(0)
+    >>> table = np.column_stack([np.zeros(500), np.ones(500), 2 * rng.normal(size=500)])
+    >>> data = da.from_array(table, chunks=(100, 3))
+    >>> fitted = fit(regcal.get_calibrator("scale"), data, NormalColumns(mean=0, std=1), y=2)
+    >>> round(fitted.factor_, 1)
+    2.0
+    """
+    dask = _import_dask()
+    parts = _partitions(data)
+    outcomes = _partitions(_column(data, y))
+    weights = [None] * len(parts)
+    if sample_weight is not None:
+        weights = _partitions(_column(data, sample_weight))
+    _check_numbers(parts, outcomes, weights)
+    of_targets = [dask.delayed(_targets_of)(*one) for one in zip(outcomes, weights, strict=True)]
+    targets = _computed(of_targets)
+    summarise = dask.delayed(partial(_summary_of, clone(calibrator), to_dist, targets))
+    summaries = [summarise(*one) for one in zip(parts, outcomes, weights, strict=True)]
+    return calibrator.fit_summary(_computed(summaries))
+
+
+def _targets_of(y: Any, weights: Any) -> TargetSummary:
+    return TargetSummary.of(y, weights) if len(y) else TargetSummary()
+
+
+def _summary_of(
+    calibrator: Calibrator, to_dist: ToDist, targets: TargetSummary, part: Any, y: Any, weights: Any
+) -> Summary:
+    summary = calibrator.new_summary(targets)
+    return summary.add(to_dist(part), y, weights) if len(y) else summary
+
+
+def _computed(parts: list[Any]) -> Any:
+    """Merge in a tree on the workers, and fetch the result."""
+    dask = _import_dask()
+    merge = dask.delayed(_merged)
+    while len(parts) > 1:
+        parts = [merge(parts[k : k + _FAN_IN]) for k in range(0, len(parts), _FAN_IN)]
+    return dask.compute(parts[0])[0]
+
+
+def _merged(parts: list[Any]) -> Any:
+    return reduce(lambda one, other: one.merge(other), parts)
+
+
+# --------------------------------------------------------------------------------- lazy predictions
+
+
+def predict_quantiles(
+    calibrator: Calibrator, data: Any, to_dist: ToDist, levels: Sequence[float]
+) -> Any:
+    """Return calibrated quantiles, lazily.
+
+    Parameters
+    ----------
+    calibrator : Calibrator
+        Fitted.
+    data, to_dist
+        As for `fit`.
+    levels : sequence of float
+
+    Returns
+    -------
+    Dask frame or array of shape (n_rows, n_levels)
+        As `data`; a frame keeps the index, and its columns are the levels.
+    """
+    levels = [float(level) for level in np.atleast_1d(levels)]
+    return map_dist(calibrator, data, to_dist, partial(_evaluated, "ppf", levels), levels)
+
+
+def predict_cdf(
+    calibrator: Calibrator, data: Any, to_dist: ToDist, thresholds: Sequence[float]
+) -> Any:
+    """Return the calibrated P(Y <= t) at thresholds, lazily.
+
+    Parameters
+    ----------
+    calibrator : Calibrator
+        Fitted.
+    data, to_dist
+        As for `fit`.
+    thresholds : float or sequence of float
+
+    Returns
+    -------
+    Dask frame or array of shape (n_rows, n_thresholds)
+        As `data`; a frame keeps the index, and its columns are the thresholds.
+    """
+    points = [float(point) for point in np.atleast_1d(thresholds)]
+    return map_dist(calibrator, data, to_dist, partial(_evaluated, "cdf", points), points)
+
+
+def log_score(calibrator: Calibrator, data: Any, to_dist: ToDist, y: Any) -> Any:
+    """Return the log density of each outcome under the calibrated prediction, lazily.
+
+    Parameters
+    ----------
+    calibrator : Calibrator
+        Fitted.
+    data, to_dist, y
+        As for `fit`.
+
+    Returns
+    -------
+    Dask series or array of shape (n_rows,)
+    """
+    scores = map_dist(calibrator, data, to_dist, _log_scores, ["log_score"], _column(data, y))
+    return scores["log_score"] if _is_frame(data) else scores[:, 0]
+
+
+def map_dist(
+    calibrator: Calibrator,
+    data: Any,
+    to_dist: ToDist,
+    function: Callable[..., Array],
+    columns: Sequence[Any],
+    *others: Any,
+) -> Any:
+    """Return anything that can be computed of calibrated distributions, lazily.
+
+    Parameters
+    ----------
+    calibrator : Calibrator
+        Fitted.
+    data, to_dist
+        As for `fit`.
+    function : callable
+        ``function(dist, *others)`` returns an array of shape (n_rows, n_columns).
+    columns : sequence
+        Names of the columns of the result.
+    *others : Dask series or arrays with the same partitions
+        Further arguments.
+
+    Returns
+    -------
+    Dask frame or array of shape (n_rows, n_columns)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dask.array as da
+    >>> import regcal
+    >>> from regcal.dask import NormalColumns, map_dist
+    >>> rows = np.array([[0.0, 1.0], [5.0, 2.0]])
+    >>> identity = regcal.get_calibrator("identity").fit(regcal.Normal(*rows.T), [0.1, 5.2])
+    >>> spread = lambda dist: dist.std()[:, np.newaxis]
+    >>> data = da.from_array(rows, chunks=(1, 2))
+    >>> map_dist(identity, data, NormalColumns(0, 1), spread, ["std"]).compute()
+    array([[1.],
+           [2.]])
+    """
+    _import_dask()
+    columns = list(columns)
+    block = partial(_block, calibrator, to_dist, function, columns)
+    if _is_frame(data):
+        import pandas as pd
+
+        meta = pd.DataFrame(columns=columns, dtype=float)
+        return data.map_partitions(block, *others, meta=meta)
+    import dask.array as da
+
+    data = data.rechunk({1: -1})
+    others = tuple(other.rechunk(data.chunks[:1])[:, np.newaxis] for other in others)
+    chunks = (data.chunks[0], (len(columns),))
+    return da.map_blocks(block, data, *others, dtype=float, chunks=chunks, meta=np.empty((0, 0)))
+
+
+def _block(
+    calibrator: Calibrator,
+    to_dist: ToDist,
+    function: Callable[..., Array],
+    columns: list[Any],
+    part: Any,
+    *others: Any,
+) -> Any:
+    """Return what the function says of one partition, as a frame if it is one."""
+    values = np.empty((0, len(columns)))
+    if len(part):
+        dist = calibrator.transform(as_distribution(to_dist(part)))
+        values = function(dist, *(np.asarray(other).ravel() for other in others))
+    if not hasattr(part, "columns"):
+        return values
+    import pandas as pd
+
+    return pd.DataFrame(values, index=part.index, columns=columns)
+
+
+def _evaluated(method: str, points: list[float], dist: Distribution) -> Array:
+    return getattr(dist, method)(np.array([points]))
+
+
+def _log_scores(dist: Distribution, y: Array) -> Array:
+    return dist.logpdf(y)[:, np.newaxis]
+
+
+# ------------------------------------------------------------------------------------- collections
+
+
+def _import_dask() -> Any:
+    try:
+        import dask
+    except ImportError as error:
+        msg = "regcal.dask needs Dask. Install it with: pip install 'regcal[dask]'"
+        raise ImportError(msg) from error
+    return dask
+
+
+def _is_frame(data: Any) -> bool:
+    if hasattr(data, "map_partitions") and hasattr(data, "npartitions"):
+        return not hasattr(data, "chunks")
+    return False
+
+
+def _column(data: Any, column: Any) -> Any:
+    """Return a column of the data by its name or number; collections are returned as they are."""
+    if hasattr(column, "to_delayed"):
+        return column
+    return data[column] if _is_frame(data) else data[:, column]
+
+
+def _partitions(data: Any) -> list[Any]:
+    if _is_frame(data):
+        return list(data.to_delayed())
+    if not hasattr(data, "to_delayed"):
+        msg = (
+            f"Got {type(data).__name__}. Pass a dask.dataframe.DataFrame or a dask.array.Array, "
+            "or use Calibrator.fit for data in memory."
+        )
+        raise TypeError(msg)
+    if data.ndim == 2:
+        data = data.rechunk({1: -1})
+    return list(data.to_delayed().ravel())
+
+
+def _check_numbers(parts: list[Any], outcomes: list[Any], weights: list[Any]) -> None:
+    if not len(parts) == len(outcomes) == len(weights):
+        msg = (
+            f"Data, y and sample_weight have {len(parts)}, {len(outcomes)} and {len(weights)} "
+            "partitions. Repartition them alike, or pass y as a column of the data."
+        )
+        raise ValueError(msg)

@@ -1,0 +1,476 @@
+"""Summaries of calibration rows: what batches give, what merging gives, and what is kept."""
+
+import pickle
+
+import cases
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+import regcal
+from regcal.calibrators import Summary, TargetSummary, _rows, base
+from regcal.calibrators._rows import KeptRows, Rows
+from regcal.distributions import Stacked
+from regcal.distributions.stacked import joined
+from regcal.grids import make_thresholds
+
+FEW = 150  # rows that are kept in tests of many rows
+MANY = 400  # more than that, and few enough for Gaussian processes to be quick
+COUNTED = ["scale", "pit", "e-logistic", "e-beta", "e-isotonic", "gpc", "gp-density"]
+
+
+@pytest.fixture
+def few_kept(monkeypatch):
+    """Let summaries count in cells from a few hundred rows on."""
+    monkeypatch.setattr(_rows, "MAX_ROWS", FEW)
+    monkeypatch.setattr(base, "MAX_ROWS", FEW)
+
+
+def make(name):
+    return regcal.get_calibrator(name, **cases.PARAMETERS.get(name, {}))
+
+
+def wrong_rows(n, seed=0):
+    """Return predictions with the wrong spread, shape and bias, and outcomes."""
+    rng = np.random.default_rng(seed)
+    loc, scale = 2 * rng.normal(size=n), np.exp(0.3 * rng.normal(size=n))
+    noise = 1.4 * rng.normal(size=n) + 0.4 * rng.exponential(size=n)
+    return regcal.Normal(loc, scale), loc + scale * noise + 0.5 * np.sin(loc)
+
+
+def batches(dist, y, size, order=None, weights=None):
+    """Yield rows in batches of a size, in an order."""
+    order = np.arange(len(y)) if order is None else order
+    for start in range(0, len(y), size):
+        rows = order[start : start + size]
+        yield (dist[rows], y[rows]) if weights is None else (dist[rows], y[rows], weights[rows])
+
+
+def summarised(calibrator, parts, targets=None):
+    summary = calibrator.new_summary(targets)
+    for part in parts:
+        summary.add(*part)
+    return summary
+
+
+def exact_fit(calibrator, dist, y, weights=None):
+    """Fit from all rows as they are, however many."""
+    calibrator = clone(calibrator)
+    calibrator.n_rows_seen_ = len(y)
+    calibrator._fit(dist, y, np.ones(len(y)) if weights is None else weights)
+    return calibrator
+
+
+def probabilities(calibrator, seed=1):
+    new, _ = wrong_rows(40, seed)
+    return calibrator.transform(new).cdf(np.linspace(-5, 5, 9)[np.newaxis, :])
+
+
+def mean_log_score(calibrator, seed=1):
+    new, y = wrong_rows(1000, seed)
+    return calibrator.transform(new).logpdf(y).mean()
+
+
+# ---------------------------------------------------------------------------------------- few rows
+
+
+@pytest.mark.parametrize("name", regcal.calibrator_names())
+def test_few_rows_in_batches_are_a_fit(name):
+    """Up to the number of rows that are kept, batches give exactly what all rows give."""
+    dist, y = wrong_rows(90)
+    weights = np.random.default_rng(2).uniform(0.0, 2.0, 90)
+    weights[5] = 0.0
+
+    in_batches = make(name).fit_batches(batches(dist, y, 17, weights=weights))
+
+    at_once = make(name).fit(dist, y, weights)
+    assert in_batches.n_rows_seen_ == at_once.n_rows_seen_ == 89
+    assert_array_equal(probabilities(in_batches), probabilities(at_once))
+
+
+def test_partial_fit_adds_rows():
+    """After every call the calibrator is that of all rows so far."""
+    dist, y = wrong_rows(60)
+    cal = regcal.PITCalibrator()
+
+    for stop in (20, 40, 60):
+        cal.partial_fit(dist[stop - 20 : stop], y[stop - 20 : stop])
+        at_once = regcal.PITCalibrator().fit(dist[:stop], y[:stop])
+        assert_array_equal(probabilities(cal), probabilities(at_once))
+
+
+def test_partial_fit_does_not_forget_silently():
+    """A calibrator that has kept no summary says so; a new fit drops the summary."""
+    dist, y = wrong_rows(20)
+    cal = regcal.ScaleCalibrator().fit(dist, y)
+
+    with pytest.raises(ValueError, match="kept no summary"):
+        cal.partial_fit(dist, y)
+    cal = clone(cal).partial_fit(dist, y).fit(dist, y)
+    assert not hasattr(cal, "summary_")
+
+
+def test_batches_may_reuse_their_arrays():
+    """A caller may overwrite the arrays of a batch by those of the next."""
+    dist, y = wrong_rows(60)
+    buffer, outcomes = regcal.Normal(np.zeros(20), np.ones(20)), np.zeros(20)
+
+    def overwritten():
+        for start in (0, 20, 40):
+            buffer.loc[:], buffer.scale[:] = dist.loc[start:][:20], dist.scale[start:][:20]
+            outcomes[:] = y[start:][:20]
+            yield buffer, outcomes
+
+    cal = regcal.PITCalibrator().fit_batches(overwritten())
+
+    assert_array_equal(probabilities(cal), probabilities(regcal.PITCalibrator().fit(dist, y)))
+
+
+# ---------------------------------------------------------------------------------------- many rows
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_cells_give_what_all_rows_give(few_kept, name):
+    """A fit from cells is that from every single row, up to the width of the cells."""
+    dist, y = wrong_rows(MANY)
+
+    in_cells = make(name).fit(dist, y)
+
+    exact = exact_fit(make(name), dist, y)
+    close = 0.1 if name == "e-isotonic" else 0.01  # its steps move from a row to a cell
+    assert_allclose(probabilities(in_cells), probabilities(exact), atol=close)
+    assert_allclose(mean_log_score(in_cells), mean_log_score(exact), atol=0.2 * close)
+
+
+@pytest.mark.parametrize("name", ["e-beta", "gpc", "gp-density"])
+def test_order_and_size_of_batches_do_not_matter(few_kept, name):
+    """With the outcomes known beforehand, sorted rows in large batches give the same."""
+    dist, y = wrong_rows(MANY)
+    cal, targets = make(name), TargetSummary.of(y)
+    close = 1e-9 if name == "e-beta" else 0.01
+
+    one = summarised(cal, batches(dist, y, 23), targets)
+    other = summarised(cal, batches(dist, y, 170, np.argsort(y)), targets)
+
+    one, other = clone(cal).fit_summary(one), clone(cal).fit_summary(other)
+    assert_allclose(probabilities(one), probabilities(other), atol=close)
+
+
+@pytest.mark.parametrize("name", ["e-beta", "gpc"])
+def test_cells_follow_a_growing_range(few_kept, name):
+    """Batches sorted by outcome give thresholds over all outcomes, and nearly the same fit."""
+    dist, y = wrong_rows(MANY)
+
+    shuffled = make(name).fit_batches(batches(dist, y, 50))
+    rising = make(name).fit_batches(batches(dist, y, 50, np.argsort(y)))
+
+    assert_array_equal(rising.thresholds_, shuffled.thresholds_)
+    margin = 0.5 * np.ptp(y)
+    assert rising.thresholds_[0] <= y.min() - margin
+    assert rising.thresholds_[-1] >= y.max() + margin
+    assert rising.thresholds_[-1] - rising.thresholds_[0] <= 2 * np.ptp(y) * (1 + 1 / 16)
+    assert_allclose(mean_log_score(rising), mean_log_score(shuffled), atol=0.05)
+
+
+def test_quantiles_follow_the_outcomes(few_kept):
+    """Thresholds at quantiles are those of all outcomes, though the first batches were low."""
+    dist, y = wrong_rows(4000)
+    cal = regcal.OneVsRestCalibrator(thresholds=regcal.QuantileGrid(9))
+
+    cal.fit_batches(batches(dist, y, 500, np.argsort(y)))
+
+    shares = (y[:, np.newaxis] <= cal.thresholds_).mean(axis=0)
+    assert_allclose(shares, np.arange(1, 10) / 10, atol=0.03)
+
+
+def test_outcomes_beyond_those_announced_are_included(few_kept):
+    """If an outcome leaves the range that was given, the thresholds move after all."""
+    dist, y = wrong_rows(2000)
+    narrow = TargetSummary.of(y[np.abs(y) < 2])
+
+    cal = make("e-beta").fit_summary(summarised(make("e-beta"), batches(dist, y, 300), narrow))
+
+    assert cal.thresholds_[0] <= y.min() - 0.5 * np.ptp(y)
+
+
+@pytest.mark.parametrize("name", ["gpc", "gp-density"])
+def test_rounded_targets_are_spread_in_cells_too(few_kept, name):
+    """Whole-number outcomes give the same from cells as from rows."""
+    dist, y = wrong_rows(MANY)
+    y = np.round(y)
+
+    in_cells = make(name).fit(dist, y)
+
+    assert_allclose(
+        probabilities(in_cells), probabilities(exact_fit(make(name), dist, y)), atol=0.02
+    )
+
+
+def test_an_outcome_that_rules_all_is_limited(few_kept):
+    """With half of the outcomes equal, the map is that of a fit which limits their weight."""
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(MANY) < 0.5, 0.0, rng.normal(size=MANY))
+    dist = regcal.Normal(np.zeros(MANY), np.ones(MANY))
+
+    in_cells = make("gp-density").fit(dist, y).transform(dist[:1])
+
+    exact = exact_fit(make("gp-density"), dist, y).transform(dist[:1])
+    grid = np.linspace(-2, 2, 9)[np.newaxis, :]
+    assert_allclose(in_cells.cdf(grid), exact.cdf(grid), atol=0.08)
+
+
+def test_repeated_outcomes_count_less(few_kept):
+    """Rows that repeat a few hundred outcomes have the weight that `limited_weights` gives."""
+    rng = np.random.default_rng(0)
+    loc, y = rng.normal(size=(2, 40))
+    pairs = rng.integers(0, 40, (2, 6000))
+    dist, y = regcal.Normal(loc[pairs[0]], np.ones(6000)), y[pairs[1]]
+    cal = make("gpc")
+    summary = summarised(cal, batches(dist, y, 1000))
+
+    share = regcal.calibrators.gp_map.weight_share(summary)
+
+    wanted = regcal.calibrators.gp_map.limited_weights(dist, y, np.ones(6000))
+    assert wanted.sum() < 0.9 * 6000 or share == 1.0
+    assert_allclose(share, wanted.sum() / 6000, rtol=0.1)
+
+
+def test_impossible_outcomes_are_left_out(few_kept):
+    """Rows without density do not enter the map, as in a fit from rows."""
+    _, y = wrong_rows(MANY)
+    edges = np.linspace(-4.0, 4.0, 9)
+    masses = np.tile(np.exp(-0.5 * (edges[1:] - 0.5) ** 2 / 4), (MANY, 1))
+    dist = regcal.Histogram(edges, masses / masses.sum(axis=1, keepdims=True))
+
+    in_cells = make("gp-density").fit(dist, y)
+
+    exact = exact_fit(make("gp-density"), dist, y)
+    assert (np.abs(y) > 4).any()
+    grid = np.linspace(-3.5, 3.5, 8)[np.newaxis, :]
+    assert_allclose(
+        in_cells.transform(dist[:1]).cdf(grid), exact.transform(dist[:1]).cdf(grid), atol=0.01
+    )
+
+
+def test_auto_chooses_on_a_sample_and_fits_on_all(few_kept):
+    """The chosen candidate is the one that its own summary gives."""
+    dist, y = wrong_rows(3000)
+    candidates = [(name, make(name)) for name in ("identity", "e-beta", "pit")]
+    auto = regcal.AutoCalibrator(candidates)
+
+    auto.fit_batches(batches(dist, y, 400))
+
+    assert auto.chosen_ in ("e-beta", "pit")
+    chosen = make(auto.chosen_).fit_batches(batches(dist, y, 400))
+    assert auto.calibrator_.n_rows_seen_ == 3000
+    assert_array_equal(probabilities(auto), probabilities(chosen))
+
+
+def test_the_papers_method_learns_from_a_sample(few_kept):
+    """It draws its pairs from rows that were kept."""
+    dist, y = wrong_rows(2000)
+
+    cal = make("gpc-paper").fit_batches(batches(dist, y, 400))
+
+    assert cal.n_rows_seen_ == 2000
+    assert cal.axes_.high <= y.max() + 0.5 * np.ptp(y)
+
+
+def test_a_calibrator_without_tallies_gets_all_rows_of_a_fit(few_kept):
+    """Only batches are sampled: rows in memory reach `_fit` of any subclass."""
+
+    class Counting(regcal.IdentityCalibrator):
+        def _fit(self, dist, y, weights):
+            self.n_fitted_ = len(y)
+
+    dist, y = wrong_rows(1000)
+
+    assert Counting().fit(dist, y).n_fitted_ == 1000
+    assert Counting().fit_batches(batches(dist, y, 300)).n_fitted_ == FEW
+
+
+# ---------------------------------------------------------------------------------------- merging
+
+
+@pytest.mark.parametrize("sizes", [(100, 200), (300, 900), (1500, 300), (1500, 2500)])
+def test_merged_summaries_are_those_of_all_rows(few_kept, sizes):
+    """Kept rows and cells merge in both orders, whichever side has what."""
+    dist, y = wrong_rows(sum(sizes))
+    cal, targets = make("e-beta"), TargetSummary.of(y)
+    first, second = np.split(np.arange(len(y)), [sizes[0]])
+    parts = [summarised(cal, [(dist[rows], y[rows])], targets) for rows in (first, second)]
+
+    forward, backward = parts[0].merge(parts[1]), parts[1].merge(parts[0])
+
+    wanted = probabilities(clone(cal).fit(dist, y))
+    for merged in (forward, backward):
+        assert merged.n_rows == len(y)
+        assert_allclose(merged.total_weight, len(y))
+        assert_allclose(probabilities(clone(cal).fit_summary(merged)), wanted, atol=1e-9)
+    assert [part.n_rows for part in parts] == list(sizes)
+
+
+def test_merging_joins_ranges(few_kept):
+    """Parts that saw different ranges get the thresholds of all outcomes."""
+    dist, y = wrong_rows(4000)
+    low, high = np.flatnonzero(y < 0), np.flatnonzero(y >= 0)
+    cal = make("e-beta")
+    parts = [summarised(cal, [(dist[rows], y[rows])]) for rows in (low, high)]
+
+    merged = clone(cal).fit_summary(parts[0].merge(parts[1]))
+
+    whole = clone(cal).fit_batches([(dist, y)])
+    assert_array_equal(merged.thresholds_, whole.thresholds_)
+    assert_allclose(mean_log_score(merged), mean_log_score(whole), atol=0.05)
+
+
+@pytest.mark.parametrize("rows", [100, 2000])
+def test_a_summary_can_be_stored(few_kept, rows):
+    """A summary that was pickled goes on as if it had not been."""
+    dist, y = wrong_rows(rows)
+    more, more_y = wrong_rows(200, 5)
+    summary = summarised(make("e-beta"), batches(dist, y, 90))
+
+    copied = pickle.loads(pickle.dumps(summary))
+
+    fits = [make("e-beta").fit_summary(s.add(more, more_y)) for s in (summary, copied)]
+    assert_array_equal(probabilities(fits[0]), probabilities(fits[1]))
+
+
+@pytest.mark.parametrize("rows", [100, 400])
+def test_a_growing_calibrator_can_be_saved(few_kept, rows, tmp_path):
+    """A calibrator that was stored between two batches goes on as if it had not been."""
+    dist, y = wrong_rows(rows)
+    more, more_y = wrong_rows(200, 5)
+    cal = regcal.ScaleCalibrator().partial_fit(dist, y)
+
+    regcal.save(cal, tmp_path / "growing.regcal")
+    loaded = regcal.load(tmp_path / "growing.regcal")
+
+    assert loaded.fingerprint() == cal.fingerprint()
+    assert loaded.partial_fit(more, more_y).factor_ == cal.partial_fit(more, more_y).factor_
+
+
+# ---------------------------------------------------------------------------------------- targets
+
+
+def test_targets_do_not_depend_on_order(rng):
+    """Any order and grouping of 30 000 outcomes gives the same cells and ends."""
+    y = rng.standard_t(3, size=30_000) + 1000.0
+    whole = TargetSummary.of(y)
+    parts = [TargetSummary.of(part) for part in np.array_split(np.sort(y), 7)]
+    merged = parts[3]
+    for k in (6, 0, 1, 5, 2, 4):
+        merged = merged.merge(parts[k])
+
+    assert (merged.low, merged.high, merged.step) == (y.min(), y.max(), whole.step)
+    assert len(merged.values) <= 2**13
+    assert_allclose(merged.values, whole.values, rtol=1e-12)
+    assert_allclose(merged.weights, whole.weights)
+    assert_allclose(merged.thresholds(16), make_thresholds(16, y))
+    near = np.abs(merged.thresholds(regcal.QuantileGrid(9)) - np.quantile(y, np.arange(1, 10) / 10))
+    assert near.max() < 2 * merged.step
+    assert_allclose(merged.share_below(np.median(y)), 0.5, atol=0.01)
+
+
+def test_targets_know_their_rounding(rng):
+    """The step of rounded outcomes is found; continuous ones have next to none."""
+    y = rng.normal(size=20_000)
+
+    assert_allclose(TargetSummary.of(np.round(y, 2)).resolution, 0.01)
+    assert TargetSummary.of(y).resolution == 0.0
+    assert TargetSummary.of([3.0, 3.0]).resolution == 0.0
+    assert TargetSummary.of(y[:2], [1.0, 0.0]).values.tolist() == [y[0]]
+
+
+# ---------------------------------------------------------------------------------------- kept rows
+
+
+def test_a_sample_stands_for_all_rows(few_kept, rng):
+    """Weighted means of kept rows are those of all, and heavy rows keep their own weight."""
+    dist, y = wrong_rows(30_000)
+    weights = rng.exponential(size=30_000)
+    weights[7] = 5000.0
+    kept = KeptRows()
+    for k, (part, outcomes, w) in enumerate(batches(dist, y, 700, weights=weights)):
+        kept = kept.add(Rows(part, outcomes, w), k)
+
+    rows = kept.all()
+
+    assert len(rows.y) <= FEW
+    assert_allclose(rows.weights.sum(), weights.sum(), rtol=0.1)
+    light = rows.y != y[7]
+    assert rows.weights[~light] == [5000.0]
+    others = np.arange(30_000) != 7
+    expected = np.average(y[others], weights=weights[others])
+    assert_allclose(np.average(rows.y[light], weights=rows.weights[light]), expected, atol=0.3)
+
+
+def test_a_sample_holds_nothing_but_its_rows(few_kept):
+    """Rows of a user's functions are tabulated, so that whole batches need not be kept."""
+    dist, y = wrong_rows(1500)
+
+    def custom(part):
+        def cdf(points, rows):
+            return part[rows].cdf(points)
+
+        return regcal.CustomDistribution(cdf, len(part))
+
+    summary = summarised(make("scale"), ((custom(d), t) for d, t in batches(dist, y, 500)))
+
+    kept = summary.rows
+    assert isinstance(kept.dist, regcal.Quantiles)
+    row = int(np.flatnonzero(y == kept.y[0])[0])
+    assert_allclose(kept.dist[:1].cdf([[-1.0, 0.5]]), dist[[row]].cdf([[-1.0, 0.5]]), atol=1e-4)
+
+
+JOINABLE = ["normal", "gamma", "quantiles", "samples", "histogram", "gapped histogram", "mixture"]
+
+
+@pytest.mark.parametrize("case", [c for c in cases.DISTRIBUTIONS if c.name in JOINABLE], ids=str)
+def test_joined_batches_are_of_their_own_class(case):
+    """Batches of one class become one, with all rows in order."""
+    parts = [case.make(seed) for seed in (0, 0, 1)]
+    parts[1] = parts[1][[2, 0]]
+    if case.name in ("quantiles", "samples"):
+        parts[2] = case.make(0)[1:]
+
+    whole = joined(parts)
+
+    if whole is None:  # bins of another number or place
+        whole = joined(parts[:2])
+        parts = parts[:2]
+    assert type(whole) is type(parts[0])
+    stacked = Stacked(parts)
+    t = np.linspace(-1.0, 3.0, 5)[np.newaxis, :]
+    assert_array_equal(whole.cdf(t), stacked.cdf(t))
+    assert_array_equal(whole.ppf(0.3), stacked.ppf(0.3))
+
+
+def test_different_classes_are_not_joined():
+    """Classes, levels and families must agree."""
+    normal, one = regcal.Normal([0.0], [1.0]), regcal.Quantiles([0.2, 0.8], [[0.0, 1.0]])
+
+    assert joined([normal, one]) is None
+    assert joined([one, regcal.Quantiles([0.1, 0.8], [[0.0, 1.0]])]) is None
+    assert joined([regcal.Samples([[0.0, 1.0]]), regcal.Samples([[0.0, 1.0, 2.0]])]) is None
+
+
+# ---------------------------------------------------------------------------------------- errors
+
+
+def test_errors_say_what_to_do():
+    """No rows, impossible rows and summaries of other calibrators are refused."""
+    uniform = regcal.Histogram([0.0, 1.0], np.ones((2, 1)))
+    scale, pit = make("scale"), make("pit")
+
+    with pytest.raises(ValueError, match="no rows to learn from"):
+        scale.fit_batches([])
+    with pytest.raises(ValueError, match="None of the 2 outcomes is possible"):
+        scale.fit_batches([(uniform, [5.0, 6.0])])
+    with pytest.raises(ValueError, match="made for ScaleCalibrator"):
+        pit.fit_summary(scale.new_summary())
+    with pytest.raises(ValueError, match="one and the same calibrator"):
+        pit.new_summary().merge(scale.new_summary())
+    assert "rows=0" in repr(Summary(scale))
