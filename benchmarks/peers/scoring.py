@@ -1,0 +1,87 @@
+"""The same scores for every method, and what is not valid in what it returned."""
+
+import numpy as np
+
+from peers.method import Method, Rows
+
+COVERAGE = 0.9
+PINBALL_LEVELS = np.arange(1, 10) / 10
+_CRPS_LEVELS = (np.arange(400) + 0.5) / 400
+# In units of the base's spread; wide, because real outcomes lie 30 of them out.
+_CDF_POINTS = np.sinh(np.linspace(-5.0, 5.0, 301)) * 40 / np.sinh(5.0)
+
+# Log density per interquartile range of the outcomes, where a method gave none that is positive.
+FLOOR = -20.0
+
+# Rows on which the integral of the density is checked, points of the integral, and tolerance.
+_CHECKED_ROWS, _CHECK_POINTS, _CHECK_TOLERANCE = 8, 1001, 0.02
+
+
+def score(method: Method, rows: Rows, y: np.ndarray, spread: float) -> dict[str, np.ndarray]:
+    """Return scores per row; `spread` is the interquartile range of the calibration outcomes."""
+    scores = {}
+    if "density" in method.outputs:
+        density = np.asarray(method.log_density(rows, y), dtype=float)
+        valid = np.isfinite(density)
+        scores["log_score"] = np.where(valid, density, FLOOR - np.log(spread))
+        scores["no_density"] = ~valid
+    ends = np.array([0.5 - COVERAGE / 2, 0.5 + COVERAGE / 2])
+    levels = np.concatenate([ends, PINBALL_LEVELS])
+    if "quantiles" in method.outputs:
+        quantiles = method.quantiles(rows, levels)
+        crps = method.crps(rows, y) if hasattr(method, "crps") else _crps(method, rows, y)
+    else:
+        points = rows.loc[:, np.newaxis] + rows.scale[:, np.newaxis] * _CDF_POINTS
+        cdf = method.cdf(rows, points)
+        scores["decreasing"] = (np.diff(cdf, axis=1) < -1e-9).any(axis=1)
+        scores["mass_missing"] = np.maximum(cdf[:, 0], 0) + np.maximum(1 - cdf[:, -1], 0)
+        quantiles = quantiles_from_cdf(points, cdf, levels)
+        crps = crps_from_cdf(points, cdf, y)
+    scores["crps"] = crps
+    scores["pinball"] = pinball(quantiles[:, 2:], PINBALL_LEVELS, y).mean(axis=1)
+    scores["covered"] = (y >= quantiles[:, 0]) & (y <= quantiles[:, 1])
+    scores["crossing"] = (np.diff(quantiles[:, 2:], axis=1) < 0).any(axis=1)
+    return {name: np.asarray(values, dtype=float) for name, values in scores.items()}
+
+
+def pinball(quantiles: np.ndarray, levels: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the pinball loss, rows × levels."""
+    gaps = y[:, np.newaxis] - quantiles
+    return np.maximum(levels * gaps, (levels - 1) * gaps)
+
+
+def _crps(method: Method, rows: Rows, y: np.ndarray) -> np.ndarray:
+    """Return twice the pinball loss, averaged over levels."""
+    return 2 * pinball(method.quantiles(rows, _CRPS_LEVELS), _CRPS_LEVELS, y).mean(axis=1)
+
+
+def crps_from_cdf(points: np.ndarray, cdf: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Integrate (F(t) - 1[y <= t])^2 exactly for F linear between points and constant outside."""
+    total = np.empty(len(y))
+    for i, (t, values, outcome) in enumerate(zip(points, cdf, y, strict=True)):
+        place = np.searchsorted(t, outcome)
+        knots = np.insert(t, place, outcome)
+        heights = np.insert(values, place, np.interp(outcome, t, values))
+        below = np.arange(len(knots) - 1) < place  # pieces that end at the outcome or before it
+        left, right = (part - ~below for part in (heights[:-1], heights[1:]))
+        total[i] = np.sum(np.diff(knots) * (left**2 + left * right + right**2)) / 3
+    return total
+
+
+def quantiles_from_cdf(points: np.ndarray, cdf: np.ndarray, levels: np.ndarray) -> np.ndarray:
+    """Return where the running maximum of a CDF first reaches each level."""
+    rising = np.maximum.accumulate(cdf, axis=1)
+    ties = np.arange(cdf.shape[1]) * 1e-13
+    rows = zip(rising + ties, points, strict=True)
+    return np.array([np.interp(levels, values, t) for values, t in rows])
+
+
+def unnormalised_rows(method: Method, rows: Rows) -> float:
+    """Return the share of some rows whose density does not integrate to one within 2 %."""
+    some = rows[np.linspace(0, len(rows) - 1, _CHECKED_ROWS).astype(int)]
+    z = np.sinh(np.linspace(-5.0, 5.0, _CHECK_POINTS)) * 40 / np.sinh(5.0)
+    points = some.loc[:, np.newaxis] + some.scale[:, np.newaxis] * z
+    density = np.exp(method.log_density(some.repeat(_CHECK_POINTS), points.ravel()))
+    density = np.nan_to_num(density.reshape(points.shape))
+    total = np.trapezoid(density, points, axis=1)
+    return float(np.mean(np.abs(total - 1) > _CHECK_TOLERANCE))
