@@ -60,8 +60,8 @@ def percent(value: float | None, digits: int = 1) -> str:
 def opening(results: Results) -> str:
     plan = results.plan
     state = (
-        "**This is the quick run** (`make bench QUICK=1`): the first two outer folds, fewer rows and "
-        "short limits. It shows that everything works; the numbers are rough."
+        "**This is the quick run** (`make bench QUICK=1`): the first two outer folds, fewer rows "
+        "and short limits. It shows that everything works; the numbers are rough."
         if plan.name == "quick"
         else "This is the full run (`make bench`)."
     )
@@ -69,11 +69,11 @@ def opening(results: Results) -> str:
     listed = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
     return f"""# regcal and its peers
 
-Written by `make bench`; do not edit. {state} How it was measured, and how the peers were treated, is
-in [README.md](README.md).
+Written by `make bench`; do not edit. {state}
+How it was measured, and how the peers were treated, is in [README.md](README.md).
 
-{os.cpu_count()} cores, one used; Python {platform.python_version()}; {listed}. Times are CPU times in
-one thread. ± is one standard error of a paired difference.
+{os.cpu_count()} cores, one used; Python {platform.python_version()}; {listed}.
+Times are CPU times in one thread. ± is one standard error of a paired difference.
 """
 
 
@@ -100,11 +100,8 @@ def _quality_verdict(results: Results) -> list[str]:
         peers = [m for m in order if m not in OUR_NAMES]
         if peers:
             best = peers[0]
-            found = [
-                f"{m} {_compared(results.difference(m, best, score), sign)}"
-                for m in SHOWN
-                if m in order
-            ]
+            gaps = {m: results.difference(m, best, score) for m in SHOWN if m in order}
+            found = [f"{m} {_compared(difference, sign)}" for m, difference in gaps.items()]
             lines.append(f"Against the best peer there, {best}: {', '.join(found)}.")
     return lines
 
@@ -159,14 +156,21 @@ def quality_section(results: Results) -> str:
         )
         tied = ["{} of {}".format(*results.best_or_tied(name, s)) for s in ("log_score", "crps")]
         rows.append(
-            [full_name(name), gap(log_gain), gap(crps, 100, 2), gap(loss, 100, 2)]
-            + [percent(mean_of(results, name, "covered"))]
-            + [tied[0] if log_gain else "-", tied[1], str(crps.n_cells if crps else 0)]
+            [
+                full_name(name),
+                gap(log_gain),
+                gap(crps, 100, 2),
+                gap(loss, 100, 2),
+                percent(mean_of(results, name, "covered")),
+                tied[0] if log_gain else "-",
+                tied[1],
+                str(crps.n_cells if crps else 0),
+            ]
         )
     return f"""## Quality on the paper's data sets
 
 Five data sets and three base models. Differences are to the base model on the same rows, averaged
-over the cells that the method finished; CRPS and pinball in percent of the base's, so less is better.
+over the cells that the method finished; CRPS and pinball in percent of the base's: less is better.
 "Best or tied": no method is better by more than two standard errors in that cell. "-": no density.
 
 {table(header, rows)}"""
@@ -188,8 +192,8 @@ def validity_section(results: Results) -> str:
     return f"""## What is not valid
 
 Only methods with something to show. Where a method gave no positive density, its log score counts
-as exp(-20) per interquartile range of the outcomes, which is kind. Unit mass is checked within 2 % on
-eight rows per cell.
+as exp(-20) per interquartile range of the outcomes, which is kind. Unit mass is checked within 2 %
+on eight rows per cell.
 
 {table(header, rows)}"""
 
@@ -277,9 +281,9 @@ def cost_section(results: Results) -> str:
     return f"""## Cost
 
 Fit on N rows + output for N new rows. An output is one log density, 9 quantiles, or 9 probabilities
-P(Y <= t) per row; only what the package offers itself. The slope is the exponent of N in fit + output
-from 10 000 rows on. scikit-learn's and GPyTorch's classifiers are fitted on a fixed number of pairs,
-so their fit does not grow. "-": failed, stopped, or not reached.
+P(Y <= t) per row; only what the package offers itself. The slope is the exponent of N in fit +
+output from 10 000 rows on. scikit-learn's and GPyTorch's classifiers are fitted on a fixed number
+of pairs, so their fit does not grow. "-": failed, stopped, or not reached.
 
 ![cost](figures/cost.png)
 
@@ -354,8 +358,8 @@ def small_section(results: Results) -> str:
 CPU time of a fresh interpreter, least of a few:
 
 {table(["statement", "CPU time"], imports)}
-`predict_quantiles` of three levels for one row, over the base model's `predict(X, return_std=True)`,
-for a `CalibratedRegressorCV(BayesianRidge())`, least of 200 (limit {LATENCY_LIMIT:.0f}):
+`predict_quantiles` of three levels for one row, over the base model's `predict(X,
+return_std=True)`, for a `CalibratedRegressorCV(BayesianRidge())`, least of 200 (limit {LATENCY_LIMIT:.0f}):
 
 {table(["calibrator", "times the base"], single)}"""
 

@@ -1,6 +1,7 @@
 """What the rows say: paired differences, ranks and slopes, as plain numbers."""
 
 import json
+import sys
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -66,7 +67,7 @@ class Results:
     def per_row(self, row: dict, score: str) -> np.ndarray | None:
         """Return a score of every row."""
         with np.load(self.runner.cache / "scores" / row["scores"]) as parts:
-            return parts[score] if score in parts else None
+            return parts.get(score)
 
     def cell_scores(self, method: str, cell: tuple[str, str], score: str) -> np.ndarray | None:
         """Return a score of every row of a cell, or None."""
@@ -186,8 +187,6 @@ class Results:
     @cached_property
     def environment(self) -> dict:
         """Versions and errors that `install` wrote."""
-        import sys
-
         path = Path(sys.prefix) / "peers.json"
         empty = {"versions": {}, "errors": {}}
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else empty
