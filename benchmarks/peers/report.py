@@ -359,7 +359,8 @@ CPU time of a fresh interpreter, least of a few:
 
 {table(["statement", "CPU time"], imports)}
 `predict_quantiles` of three levels for one row, over the base model's `predict(X,
-return_std=True)`, for a `CalibratedRegressorCV(BayesianRidge())`, least of 200 (limit {LATENCY_LIMIT:.0f}):
+return_std=True)`, for a `CalibratedRegressorCV(BayesianRidge())`, least of 200 (limit
+{LATENCY_LIMIT:.0f}):
 
 {table(["calibrator", "times the base"], single)}"""
 

@@ -21,6 +21,9 @@ from regcal.distributions.base import Distribution, ProbitDistribution
 # With fewer points per row than this, knots are computed only where points are.
 _FEW_POINTS = 16
 
+# Up to so many values are compared with all knots at once, which spares a loop over the knots.
+_FEW_ETAS = 1024
+
 # Points that are looked up at a time: few enough for the processor's cache.
 _BLOCK = 2**14
 
@@ -288,11 +291,18 @@ class Warped(ProbitDistribution):
 
     def _from_probit(self, probits: Array) -> Array:
         probits = np.broadcast_to(probits, (len(self), probits.shape[1]))
-        k = np.zeros(probits.shape, dtype=np.intp)
-        for eta in self._knots.eta[1:-1]:
-            k += probits >= eta[:, np.newaxis]
-        pieces = self._all_pieces.take(_numbers(k))
+        pieces = self._all_pieces.take(_numbers(self._pieces_reached(probits)))
         return self.base._from_probit(pieces.inverse(probits))
+
+    def _pieces_reached(self, eta: Array) -> np.ndarray:
+        """Return the numbers of the pieces in which eta is reached."""
+        inner = self._knots.eta[1:-1, :, np.newaxis]
+        if eta.size <= _FEW_ETAS:
+            return np.count_nonzero(eta >= inner, axis=0)
+        k = np.zeros(eta.shape, dtype=np.intp)
+        for knot in inner:
+            k += eta >= knot
+        return k
 
     def _kinks(self) -> Array:
         knots = np.broadcast_to(self.warp.table.z, (len(self), N_KNOTS))
