@@ -1,6 +1,6 @@
 """What all calibrators share.
 
-Depends on the distributions, `_validation` and scikit-learn's base classes only.
+Depends on the distributions, `_state`, `_validation` and scikit-learn's base classes only.
 """
 
 from abc import ABC, abstractmethod
@@ -10,11 +10,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from regcal._state import Auditable
 from regcal._validation import Array, check_targets, check_weights
 from regcal.distributions import Distribution, as_distribution
 
 
-class Calibrator(BaseEstimator, ABC):
+class Calibrator(Auditable, BaseEstimator, ABC):
     """Learns from held-out rows how predictive distributions are wrong, and corrects them.
 
     A subclass implements `_fit` and `_transform`. What `fit` takes may be anything that

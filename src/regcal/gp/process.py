@@ -115,6 +115,7 @@ def fit_process(
     search: EvidenceSearch | None = None,
     largest_sizes: tuple[int, int] = (32, 32),
     largest_boundary: float = 2.5,
+    warn: bool = True,
 ) -> FittedProcess:
     """Fit hyper-parameters and coefficients, enlarging the basis where it is too small.
 
@@ -131,9 +132,11 @@ def fit_process(
     search : EvidenceSearch, optional
         How to find the hyper-parameters.
     largest_sizes : tuple of int
-        Most functions per axis. A `BasisWarning` tells when they do not suffice.
+        Most functions per axis.
     largest_boundary : float
         Largest boundary factor. Long length-scales ask for a large one.
+    warn : bool, default=True
+        Whether a `BasisWarning` tells when the largest sizes do not suffice.
 
     Examples
     --------
@@ -162,7 +165,8 @@ def fit_process(
         if larger == basis:
             break
         basis, starts = larger, (posterior.theta,)
-    _warn_if_small(basis, kernel, lengthscales)
+    if warn:
+        _warn_if_small(basis, kernel, lengthscales)
     return FittedProcess(prior, replace(posterior, n_evaluations=n_evaluations))
 
 

@@ -17,6 +17,7 @@ from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from regcal._state import Auditable
 from regcal._validation import Array
 from regcal.adapters import predict_dist
 from regcal.calibrators import AutoCalibrator, Calibrator, get_calibrator
@@ -70,7 +71,7 @@ class _HeldOut:
         return clone(calibrator).fit(self.dist, self.y, sample_weight=self.weights)
 
 
-class CalibratedRegressorCV(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
+class CalibratedRegressorCV(Auditable, RegressorMixin, MetaEstimatorMixin, BaseEstimator):
     """Calibrate a regressor's predictive distributions on rows it was not trained on.
 
     Parameters
