@@ -11,6 +11,7 @@ from crepes import ConformalPredictiveSystem
 from crepes.extras import binning
 
 from peers.method import Method, Rows
+from peers.scoring import empirical_crps
 
 
 class Conformal(Method):
@@ -63,13 +64,3 @@ class Conformal(Method):
             own = categories == category
             crps[own] = scale[own] * empirical_crps(alphas, residual[own])
         return crps
-
-
-def empirical_crps(draws: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return E |X - y| - E |X - X'| / 2 for X uniform on sorted draws, the same for all y."""
-    n = len(draws)
-    below = np.searchsorted(draws, y)
-    sums = np.concatenate([[0.0], np.cumsum(draws)])
-    distance = (2 * below - n) * y + sums[-1] - 2 * sums[below]
-    spread = (2 * np.arange(1, n + 1) - n - 1) @ draws
-    return distance / n - spread / n**2

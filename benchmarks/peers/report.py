@@ -60,7 +60,7 @@ def percent(value: float | None, digits: int = 1) -> str:
 def opening(results: Results) -> str:
     plan = results.plan
     state = (
-        "**This is the quick run** (`make bench QUICK=1`): the first two outer folds, fewer rows "
+        "**This is the quick run** (`make bench QUICK=1`): the first outer fold, fewer rows "
         "and short limits. It shows that everything works; the numbers are rough."
         if plan.name == "quick"
         else "This is the full run (`make bench`)."

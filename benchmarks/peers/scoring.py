@@ -68,6 +68,16 @@ def crps_from_cdf(points: np.ndarray, cdf: np.ndarray, y: np.ndarray) -> np.ndar
     return total
 
 
+def empirical_crps(draws: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return E |X - y| - E |X - X'| / 2 for X uniform on sorted draws, the same for all y."""
+    n = len(draws)
+    below = np.searchsorted(draws, y)
+    sums = np.concatenate([[0.0], np.cumsum(draws)])
+    distance = (2 * below - n) * y + sums[-1] - 2 * sums[below]
+    spread = (2 * np.arange(1, n + 1) - n - 1) @ draws
+    return distance / n - spread / n**2
+
+
 def quantiles_from_cdf(points: np.ndarray, cdf: np.ndarray, levels: np.ndarray) -> np.ndarray:
     """Return where the running maximum of a CDF first reaches each level."""
     rising = np.maximum.accumulate(cdf, axis=1)
