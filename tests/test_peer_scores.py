@@ -108,11 +108,25 @@ def test_missing_densities_are_counted_and_floored(scoring, normals):
     assert_allclose(found["log_score"][~missing], rows.base.logpdf(y)[~missing])
 
 
-def test_unit_mass_is_checked(scoring, normals):
-    """Half a distribution is found out, a whole one is not."""
-    rows, _ = normals
-    whole = Forecasts("density", "quantiles")
-    whole.log_density = lambda rows, y: rows.base.logpdf(y)
+class Spike(Forecasts):
+    """Half the mass within a ten-thousandth of the spread around zero."""
 
-    assert scoring.unnormalised_rows(Forecasts("density", "quantiles"), rows) == 1.0
-    assert scoring.unnormalised_rows(whole, rows) == 0.0
+    def log_density(self, rows, y):
+        spike = Normal(np.zeros(len(rows)), 1e-4 * rows.scale)
+        return np.logaddexp(spike.logpdf(y), rows.base.logpdf(y)) - np.log(2)
+
+
+class Whole(Forecasts):
+    """All of the normal."""
+
+    def log_density(self, rows, y):
+        return rows.base.logpdf(y)
+
+
+@pytest.mark.parametrize(("forecasts", "share"), [(Forecasts, 1.0), (Whole, 0.0), (Spike, 0.0)])
+def test_unit_mass_is_checked(scoring, normals, forecasts, share):
+    """Half a distribution is found out; a whole one is not, even where outcomes pile up."""
+    rows, y = normals
+    y = np.where(np.arange(40) < 20, 0.0, y)
+
+    assert scoring.unnormalised_rows(forecasts("density", "quantiles"), rows, y) == share

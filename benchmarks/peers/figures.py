@@ -69,7 +69,7 @@ def quality_figure(results: Results) -> Figure:
                     factor * gap.mean, place, xerr=2 * factor * gap.error, markersize=4, **point
                 )
         ax.axvline(0.0, color="black", linewidth=0.8)
-        ax.set_xscale("symlog", linthresh=0.5 * factor**0.5)
+        ax.set_xscale("symlog", linthresh=10.0 if score == "crps" else 1.0)
         ax.set_xlabel(label)
         ax.grid(axis="x", alpha=0.3)
     axes[0].set_yticks(range(len(names)), [full_name(name) for name in names], fontsize=8)

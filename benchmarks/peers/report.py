@@ -27,13 +27,13 @@ def table(header: list[str], rows: Iterable[list[str]]) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """Return a time with two digits and a unit."""
+    """Return a time with three digits and a unit."""
     if value is None:
         return "-"
     for unit, factor in (("s", 1.0), ("ms", 1e3)):
         if value * factor >= 1.0:
             return f"{value * factor:.3g} {unit}"
-    return f"{value * 1e6:.2g} µs"
+    return f"{value * 1e6:.3g} µs"
 
 
 def gap(difference, factor: float = 1.0, digits: int = 3) -> str:
@@ -359,8 +359,8 @@ CPU time of a fresh interpreter, least of a few:
 
 {table(["statement", "CPU time"], imports)}
 `predict_quantiles` of three levels for one row, over the base model's `predict(X,
-return_std=True)`, for a `CalibratedRegressorCV(BayesianRidge())`, least of 200 (limit
-{LATENCY_LIMIT:.0f}):
+return_std=True)`, for a `CalibratedRegressorCV(BayesianRidge())`, least of
+200 (limit {LATENCY_LIMIT:.0f}):
 
 {table(["calibrator", "times the base"], single)}"""
 

@@ -73,7 +73,7 @@ def _scored_folds(name: str, splits: list[data.Split]) -> tuple[dict, float | No
         method.fit(split.held_out, split.y)
         parts.append(scoring.score(method, split.new, split.y_new, split.spread))
         if "density" in method.outputs and not unnormalised:
-            unnormalised.append(scoring.unnormalised_rows(method, split.new))
+            unnormalised.append(scoring.unnormalised_rows(method, split.new, split.y_new))
     scores = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
     return scores, (unnormalised[0] if unnormalised else None)
 
