@@ -52,7 +52,11 @@ class PairClassifier(Method):
         return in_blocks(self._cdf, rows, points, size)
 
     def _cdf(self, rows: Rows, points: np.ndarray) -> np.ndarray:
-        return self.probability(self._features(rows, points)).reshape(points.shape)
+        inside = (points >= self.low) & (points <= self.high)
+        cdf = np.where(points < self.low, 0.0, 1.0)  # nothing is trained outside the thresholds
+        row, _ = np.nonzero(inside)
+        cdf[inside] = self.probability(self._features(rows[row], points[inside][:, np.newaxis]))
+        return cdf
 
     def log_density(self, rows: Rows, y: np.ndarray) -> np.ndarray:
         """Return the log of the difference quotient around each outcome."""
