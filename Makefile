@@ -8,11 +8,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DOCS_READY := $(VENV)/.docs-ready
 
 BENCH_VENV := .bench-venv
 BENCH_READY := $(BENCH_VENV)/.ready
 
-.PHONY: help demo test lint format bench clean
+.PHONY: help demo test docs lint format bench clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
@@ -22,6 +23,11 @@ demo: $(READY)  ## Run the demonstration
 
 test: lint  ## Check style and types, then run every test
 	$(BIN)/python -m pytest -n 2
+
+docs: $(DOCS_READY)  ## Build the documentation, run its examples and check its links
+	$(BIN)/python -m sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
+	$(BIN)/python docs/check_links.py docs/_build/html
+	@echo "Open docs/_build/html/index.html"
 
 lint: $(READY)  ## Check style and types
 	$(BIN)/ruff check .
@@ -37,7 +43,8 @@ bench: $(BENCH_READY)  ## Compare with the peers, in an environment of its own; 
 	cd benchmarks && ../$(BENCH_VENV)/bin/python -m peers.report $(if $(QUICK),--quick)
 
 clean:  ## Remove the environment and everything generated
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist demo-output $(BENCH_VENV) .bench-cache
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist demo-output \
+		docs/_build docs/auto_examples docs/api/generated $(BENCH_VENV) .bench-cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml
@@ -65,4 +72,13 @@ $(BENCH_READY): pyproject.toml benchmarks/peers/install.py
 	@test -x $(BENCH_VENV)/bin/python || "$(PYTHON)" -m venv $(BENCH_VENV)
 	$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e .
 	cd benchmarks && ../$(BENCH_VENV)/bin/python -m peers.install
+	@touch $@
+
+$(DOCS_READY): $(READY)
+	@echo "Adding the documentation tools ..."
+	@if command -v uv >/dev/null; then \
+		uv pip install --quiet --python $(BIN)/python -e '.[docs]'; \
+	else \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'; \
+	fi
 	@touch $@

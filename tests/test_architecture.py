@@ -26,7 +26,7 @@ LAYERS = (
     {"binary", "distributions", "gp"},
     {"adapters", "calibrators", "metrics"},
     {"plots", "regressor"},
-    {"dask", "persistence", "report"},
+    {"dask", "persistence", "report", "skpro"},
     {"__init__"},  # the public API
     {"demo", "reproduce"},
     {"__main__", "cli"},
@@ -34,10 +34,14 @@ LAYERS = (
 LAYER_OF = {part: layer for layer, parts in enumerate(LAYERS) for part in parts}
 
 # Pairs (importer, imported) of one layer that are allowed. Keep this short.
-ALLOWED = {("__main__", "cli"), ("cli", "demo"), ("cli", "reproduce")}
+ALLOWED = {("__main__", "cli")}
 
 # What a module may import when it is imported itself; all else goes inside a function.
 CORE = {"numpy", "scipy", "sklearn", "joblib", "regcal"} | sys.stdlib_module_names
+
+# A bridge inherits from another package's base classes, so that it cannot wait with importing
+# them. It may import those packages, says what to install without them, and nobody imports it.
+BRIDGES = {"skpro": {"pandas", "skpro"}}
 
 OPTIONAL = {
     "dask",
@@ -51,6 +55,7 @@ OPTIONAL = {
     "pyarrow",
     "rich",
     "skops",
+    "skpro",
     "torch",
     "typer",
 }
@@ -146,10 +151,15 @@ def test_imports_are_absolute(tree):
 
 
 def test_importing_a_module_needs_core_packages_only(source, tree):
-    """Optional packages are imported inside the function that needs them."""
+    """Optional packages are imported inside the function that needs them, but for bridges."""
     allowed = CORE | CLI_EXTRA if source in CLI_MODULES else CORE
 
-    assert import_time_packages(tree) <= allowed
+    assert import_time_packages(tree) <= allowed | BRIDGES.get(part_of(source), set())
+
+
+def test_nothing_imports_a_bridge(source, tree):
+    """A bridge is imported by the users who want it and by nobody else."""
+    assert not (imported_parts(tree) - {part_of(source)}) & set(BRIDGES)
 
 
 @pytest.mark.parametrize(
@@ -205,8 +215,8 @@ def test_every_module_can_be_imported_without_the_extras():
 
     Looking into `sys.modules` would not do: scikit-learn imports pandas when it is installed.
     """
-    paths = [path for path in SOURCES if path not in CLI_MODULES]
-    names = [".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in paths]
+    core = [path for path in SOURCES if path not in CLI_MODULES and part_of(path) not in BRIDGES]
+    names = [".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in core]
     modules = [name.removesuffix(".__init__") for name in names if "__main__" not in name]
     code = WITHOUT_EXTRAS.format(optional=OPTIONAL, modules=modules)
     command = [sys.executable, "-c", code]
@@ -214,6 +224,17 @@ def test_every_module_can_be_imported_without_the_extras():
     answer = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
 
     assert answer.returncode == 0, answer.stderr
+
+
+@pytest.mark.parametrize("bridge", BRIDGES)
+def test_a_bridge_without_its_package_says_what_to_install(bridge):
+    """The message names the extra."""
+    code = WITHOUT_EXTRAS.format(optional=OPTIONAL, modules=[f"regcal.{bridge}"])
+    command = [sys.executable, "-c", code]
+
+    answer = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+
+    assert f"pip install 'regcal[{bridge}]'" in answer.stderr
 
 
 def tracked_files() -> list[Path]:

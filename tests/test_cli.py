@@ -408,6 +408,7 @@ def test_samples_are_named_by_their_common_start(run):
         ("--mean mu", ("--mean and --std belong together",)),
         ("", ("one of --mean and --std, --quantiles, or --samples",)),
         ("--mean mu --std sigma --samples mu", ("one of --mean and --std",)),
+        ("--mean mu --std sigma --quantiles 0.1,0.9", ("use --levels",)),
         ("--quantiles mu,sigma", ("'mu' does not tell a level", "mu=0.05")),
         ("--samples mu", ("at least two draws",)),
         ("--mean mu --std sigma --calibrator gcp", ("no calibrator 'gcp'", "gpc")),

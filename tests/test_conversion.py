@@ -243,9 +243,9 @@ class SkproLike:
 
 
 def test_skpro():
-    """The Normal of skpro is recognised by its parameters, the others are evaluated."""
+    """The Normal of skpro is recognised by its parameters, unknown families are evaluated."""
     normal = type("Normal", (SkproLike,), {})(scipy.stats.norm, COLUMN, 1.0)
-    laplace = type("Laplace", (SkproLike,), {})(scipy.stats.laplace, COLUMN, WIDTH)
+    laplace = type("Unknown", (SkproLike,), {})(scipy.stats.laplace, COLUMN, WIDTH)
 
     assert_same(regcal.as_distribution(normal), scipy.stats.norm(COLUMN, 1.0))
     dist = regcal.as_distribution(laplace)

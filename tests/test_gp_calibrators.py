@@ -407,6 +407,16 @@ def test_few_points_get_the_answers_of_many(folding):
             assert_allclose(alone, wanted[: len(part)], rtol=1e-9, atol=1e-14)
 
 
+def test_few_quantiles_are_those_of_many(folding):
+    """Levels one at a time, which skip most slopes, give the same as all of them together."""
+    levels = np.linspace(0.001, 0.999, 40)
+    together = folding.ppf(levels[np.newaxis, :])
+
+    for part in (folding, folding[:2]):
+        alone = np.stack([part.ppf(level) for level in levels], axis=1)
+        assert_allclose(alone, together[: len(part)], rtol=1e-9, atol=1e-12)
+
+
 # -------------------------------------------------------------------- counts and cells
 
 

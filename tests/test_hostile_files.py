@@ -18,6 +18,8 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
     RandomForestRegressor,
 )
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import regcal
 from regcal.persistence._api import _digests
@@ -678,11 +680,44 @@ def test_trees_of_several_outputs_are_refused(table, path):
     regcal.save(FORESTS["forest"].fit(*table), path)
 
     def change(schema):
-        for node in nodes_of(schema):
+        for number, node in enumerate(nodes_of(schema)):
             if node["__loader__"] == "TreeNode":
-                node["__reduce__"]["args"]["content"][2]["content"] = "1000000"
+                node["__reduce__"]["args"]["content"][2] = json_node(1000000, 10**7 + number)
 
-    assert_refused(with_schema(path.read_bytes(), change), path, "identity|several outputs")
+    assert_refused(with_schema(path.read_bytes(), change), path, "several outputs")
+
+
+def test_numbers_in_disguise_are_refused(table, path):
+    """A part of another kind may carry the expected text and build something else."""
+    regcal.save(FORESTS["forest"].fit(*table), path)
+
+    def change(schema):
+        for number, node in enumerate(nodes_of(schema)):
+            if node["__loader__"] == "TreeNode":
+                arguments = node["__reduce__"]["args"]["content"]
+                arguments[2] = {**arguments[1], "content": "1", "__id__": arguments[1]["__id__"]}
+                arguments[1] = json_node(number, 10**7 + number)
+
+    assert_refused(with_schema(path.read_bytes(), change), path, "a number that is none")
+
+
+@pytest.mark.parametrize("disguised", [False, True])
+def test_cache_folders_in_files_are_refused(disguised, path):
+    """Fitting such a pipeline again would read pickles from a folder of the file's choice."""
+    regcal.save(make_pipeline(StandardScaler()).fit([[1.0], [2.0]]), path)
+
+    def change(schema):
+        attributes = schema["content"]
+        if disguised:
+            schema["content"] = json_node({"memory": "folder", "steps": []}, 10**7)
+        else:
+            attributes["content"]["memory"] = json_node("folder", 10**7)
+
+    assert_refused(with_schema(path.read_bytes(), change), path, "cache folder|belongs to nothing")
+    members = members_of(path.read_bytes())
+    if disguised:
+        rest = {name: members[name] for name in ("manifest.json", "schema.json")}
+        assert_refused(sealed(rest), path, "cache folder")
 
 
 def test_random_states_beyond_their_words_are_refused(table, path):

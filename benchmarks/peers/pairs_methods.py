@@ -55,7 +55,8 @@ class PairClassifier(Method):
         inside = (points >= self.low) & (points <= self.high)
         cdf = np.where(points < self.low, 0.0, 1.0)  # nothing is trained outside the thresholds
         row, _ = np.nonzero(inside)
-        cdf[inside] = self.probability(self._features(rows[row], points[inside][:, np.newaxis]))
+        if len(row):
+            cdf[inside] = self.probability(self._features(rows[row], points[inside][:, np.newaxis]))
         return cdf
 
     def log_density(self, rows: Rows, y: np.ndarray) -> np.ndarray:

@@ -20,6 +20,13 @@ class Calibrator(Auditable, BaseEstimator, ABC):
 
     A subclass implements `_fit` and `_transform`. What `fit` takes may be anything that
     `as_distribution` understands.
+
+    Examples
+    --------
+    >>> from regcal import Calibrator, Normal, get_calibrator
+    >>> calibrator = get_calibrator("scale").fit(Normal([0.0, 0.0], [1.0, 1.0]), [2.0, -2.0])
+    >>> isinstance(calibrator, Calibrator), calibrator.transform(Normal([1.0], [1.0]))[0].median()
+    (True, array([1.]))
     """
 
     def fit(self, dist: Any, y: Any, sample_weight: Any = None) -> Self:

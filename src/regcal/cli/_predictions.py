@@ -26,6 +26,8 @@ def prediction_columns(
     given = [mean is not None or std is not None, quantiles is not None, samples is not None]
     if sum(given) != 1:
         msg = f"Say where the predictions are by one of {_WAYS}."
+        if sum(given) > 1 and quantiles is not None:
+            msg += " Here --quantiles names columns; for quantiles to write, use --levels."
         raise InputError(msg)
     if quantiles is not None:
         columns = _quantile_columns(layout, quantiles)

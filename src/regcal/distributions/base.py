@@ -43,6 +43,21 @@ class Distribution(WithoutCaches, ABC):
     Points follow one rule in every method: a scalar is the same point for all rows, a 1-D array
     is one point per row, a 2-D array is rows × points, and ``(1, K)`` is a grid that all rows
     share.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal import Normal
+    >>> dist = Normal([0.0, 1.0], [1.0, 1.0])
+    >>> len(dist), dist[1:].mean()
+    (2, array([1.]))
+    >>> dist.cdf(0.0).round(2)  # the same point for all rows
+    array([0.5 , 0.16])
+    >>> dist.cdf([0.0, 1.0])  # one point per row
+    array([0.5, 0.5])
+    >>> dist.cdf(np.array([[0.0, 1.0]])).round(2)  # a grid for all rows
+    array([[0.5 , 0.84],
+           [0.16, 0.5 ]])
     """
 
     # How many temporary values one point costs, for the memory budget.

@@ -11,8 +11,8 @@ import numpy as np
 import scipy.stats
 from numpy.typing import ArrayLike
 
+from regcal.distributions._skpro import from_skpro
 from regcal.distributions.base import Distribution
-from regcal.distributions.custom import CustomDistribution
 from regcal.distributions.histogram import Histogram
 from regcal.distributions.mixture import Mixture
 from regcal.distributions.normal import Normal
@@ -77,7 +77,7 @@ def as_distribution(prediction: Any, *, levels: ArrayLike | None = None) -> Dist
         return _from_pair(prediction)
     if isinstance(prediction, dict):
         return Quantiles(list(prediction), np.column_stack(list(prediction.values())))
-    for recognise in (_from_scipy, _from_torch, _from_skpro, _from_frame):
+    for recognise in (_from_scipy, _from_torch, from_skpro, _from_frame):
         dist = recognise(prediction)
         if dist is not None:
             return dist
@@ -147,36 +147,6 @@ def _unwrapped(prediction: Any) -> Any:
 
 def _numpy(tensor: Any) -> np.ndarray:
     return np.asarray(tensor.detach().cpu().numpy(), dtype=float)
-
-
-def _from_skpro(prediction: Any) -> Distribution | None:
-    if not (hasattr(prediction, "log_pdf") and hasattr(prediction, "iloc")):
-        return None
-    if type(prediction).__name__ == "Normal":
-        mu, sigma = (np.asarray(getattr(prediction, key)) for key in ("mu", "sigma"))
-        n_rows = len(prediction.index)
-        return Normal(*(np.broadcast_to(a.ravel(), n_rows) for a in (mu, sigma)))
-
-    def cdf(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        values = _skpro_columns(prediction.iloc[rows, :], "cdf", points)
-        return np.where(np.isinf(points), points > 0, values)
-
-    def pdf(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        values = _skpro_columns(prediction.iloc[rows, :], "pdf", points)
-        return np.where(np.isinf(points), 0.0, values)
-
-    return CustomDistribution(cdf, len(prediction.index), pdf=pdf)
-
-
-def _skpro_columns(prediction: Any, method: str, points: np.ndarray) -> np.ndarray:
-    """Evaluate a one-column skpro distribution, a column of points at a time.
-
-    Some of its families are NaN at infinity: those points are moved to 0, for callers to replace.
-    """
-    evaluate = getattr(prediction, method)
-    points = np.where(np.isinf(points), 0.0, points)
-    columns = [np.asarray(evaluate(points[:, k : k + 1])) for k in range(points.shape[1])]
-    return np.concatenate([column.reshape(-1, 1) for column in columns], axis=1)
 
 
 def _from_frame(prediction: Any) -> Distribution | None:

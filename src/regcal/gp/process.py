@@ -22,7 +22,14 @@ __all__ = ["BasisWarning", "FittedProcess", "fit_process"]
 
 
 class BasisWarning(UserWarning):
-    """The basis is too small for the length-scale that was found."""
+    """The basis is too small for the length-scale that was found.
+
+    Examples
+    --------
+    >>> from regcal.gp import BasisWarning
+    >>> issubclass(BasisWarning, UserWarning)
+    True
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +42,18 @@ class FittedProcess:
         Basis and kernel.
     posterior : LaplacePosterior
         Normal approximation at the best hyper-parameters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal.gp import BinomialLikelihood, TensorDesign, fit_process
+    >>> x0, x1 = np.random.default_rng(0).uniform(-1, 1, size=(2, 100))
+    >>> def likelihood(basis):
+    ...     design = TensorDesign.values(basis, x0, x1)
+    ...     return BinomialLikelihood(design, (x0 > 0).astype(float))
+    >>> mean, variance = fit_process(likelihood).moments([-0.5, 0.5], [0.0, 0.0])
+    >>> mean[0] < 0 < mean[1]
+    np.True_
     """
 
     prior: ProcessPrior

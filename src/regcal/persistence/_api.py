@@ -93,6 +93,16 @@ def load(path: Any, trusted: Iterable[str | type] = ()) -> Any:
     FileError
         If the file is damaged, no regcal file, of a newer format, or uses anything that is not
         trusted; the message says what to do.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import regcal
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     regcal.save(regcal.Normal([0.0, 1.0], [1.0, 2.0]), Path(folder) / "dist.regcal")
+    ...     regcal.load(Path(folder) / "dist.regcal").std()
+    array([1., 2.])
     """
     given = [trusted] if isinstance(trusted, str | type) else list(trusted)
     names = {item if isinstance(item, str) else _types.type_name(item) for item in given}
@@ -306,13 +316,13 @@ def _check_protocol(schema: dict[str, Any]) -> None:
 
 def _constructed(members: dict[str, bytes], allowed: set[str]) -> Any:
     # loads all ensembles of scikit-learn, which most sessions do not need
-    from regcal.persistence._trees import check_compiled_parts
+    from regcal.persistence._unchecked import check_unchecked_parts
 
     with warnings.catch_warnings():
         # reported once, with both versions, by `load`
         warnings.simplefilter("ignore", InconsistentVersionWarning)
         model = _skops().loads(_plain_zip(members), trusted=sorted(allowed))
-        check_compiled_parts(model)
+        check_unchecked_parts(model)
     return model
 
 

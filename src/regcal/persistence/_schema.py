@@ -19,8 +19,6 @@ Node = dict[str, Any]
 # Nodes within nodes; fitted models have about 30 levels.
 _DEEPEST = 100
 
-_NULL = "null"
-
 
 def tidy(schema: Node, arrays: dict[str, bytes]) -> tuple[Node, dict[str, bytes]]:
     """Return a tree and arrays that are numbered in order of appearance.
@@ -193,8 +191,8 @@ class _Auditor:
         self._require(name, name == "numpy.random._generator.Generator")
         parts = _part(node, "content")
         state, seed = _part(parts, "bit_generator"), _part(parts, "seed_seq")
-        kind = _part(_part(state, "content"), "bit_generator").get("content")
-        if kind != '"PCG64"' or _part(_part(seed, "content"), "pool_size").get("content") != "4":
+        kind = _value(_part(_part(state, "content"), "bit_generator"))
+        if kind != '"PCG64"' or _value(_part(_part(seed, "content"), "pool_size")) != "4":
             msg = "it holds a random generator that is not numpy's default"
             raise FileError(msg)
         self._children([state, seed], depth)
@@ -217,24 +215,17 @@ class _Auditor:
 
     def _object(self, node: Node, name: str, depth: int) -> None:
         self._require(name, name in _types.object_types())
-        content = node.get("content")
-        if content is None:
-            return
-        self.node(content, depth + 1)
-        attributes = content.get("content")
-        memory = attributes.get("memory") if isinstance(attributes, dict) else None
-        if name.startswith("sklearn.") and memory is not None and memory.get("content") != _NULL:
-            msg = (
-                f"{name} has a cache folder, and fitting it again would read pickles from there; "
-                "set memory=None before saving"
-            )
-            raise FileError(msg)
+        if node.get("content") is not None:
+            self.node(node["content"], depth + 1)
 
     def _tree(self, node: Node, name: str, depth: int) -> None:
         self._require(name, name == _types.TREE)
         arguments = self._reduced(node, depth)
-        if len(arguments) != 3 or arguments[2].get("content") != "1":
+        if len(arguments) != 3 or _value(arguments[2]) != "1":
             msg = "it holds a tree with several outputs, which regcal does not store"
+            raise FileError(msg)
+        if _text(arguments[1], "__loader__") != "NdArrayNode" or arguments[1]["type"] != "numpy":
+            msg = "it holds a tree whose parts do not fit together"
             raise FileError(msg)
         self.tree_arguments.append(_text(arguments[1], "file"))
 
@@ -249,9 +240,8 @@ class _Auditor:
             msg = f"{name} is not a loss that regcal stores"
             raise FileError(msg)
         self._require(name, True)
-        if any(argument.get("__loader__") != "JsonNode" for argument in self._reduced(node, depth)):
-            msg = f"{name} has arguments that are no numbers"
-            raise FileError(msg)
+        for argument in self._reduced(node, depth):
+            _value(argument)
 
     def _reduced(self, node: Node, depth: int) -> list[Node]:
         """Check the parts of a compiled object and return its constructor's arguments."""
@@ -267,6 +257,14 @@ def _part(node: Any, key: str) -> Node:
         msg = f"{key!r} is missing in its tree"
         raise FileError(msg)
     return part
+
+
+def _value(node: Node) -> str:
+    """Return the JSON text of a number or a text; other kinds of parts may carry one unused."""
+    if _text(node, "__loader__") != "JsonNode":
+        msg = "it has a number that is none"
+        raise FileError(msg)
+    return _text(node, "content")
 
 
 def _text(node: Any, key: str) -> str:

@@ -47,9 +47,17 @@ def _size(scores: Scores) -> str:
     )
 
 
+_EMPHASISED = {"not held": "**not held**", "partly held": "*partly held*"}
+
+
 def _claims(scores: Scores) -> str:
     lines = [
-        [str(number), claim.statement, claim.measured, "held" if claim.held else "**not held**"]
+        [
+            str(number),
+            claim.statement,
+            claim.measured,
+            _EMPHASISED.get(claim.verdict, claim.verdict),
+        ]
         for number, claim in enumerate(claims(scores), start=1)
     ]
     return _table(["", "the paper says", "measured", ""], lines)

@@ -146,11 +146,20 @@ class Count:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper's Section 6 and what was measured."""
+    """A statement of the paper's Section 6 and what was measured.
+
+    The verdict is "held", "partly held" or "not held". "Mostly" holds in more than half of the
+    comparisons, "several" in two that are clear; a statement without such a word holds in all, and
+    partly in more than half.
+    """
 
     statement: str
     measured: str
-    held: bool
+    verdict: str
+
+
+def _verdict(held: bool) -> str:
+    return "held" if held else "not held"
 
 
 _UNCALIBRATED = ("uncalibrated", 0)
@@ -201,7 +210,7 @@ def _some_method_is_better(scores: Scores) -> Claim:
         "With more than 8 target values, some calibrated method is always better than the "
         "uncalibrated model",
         f"the best of the three is better in {_told(count)}",
-        count.larger == count.total,
+        _verdict(count.larger == count.total),
     )
 
 
@@ -213,19 +222,25 @@ def _few_thresholds_are_too_few(scores: Scores) -> Claim:
     return Claim(
         "With 8 target values the methods are mostly worse than the uncalibrated model",
         f"worse in {_told(count)}",
-        count.most,
+        _verdict(count.most),
     )
 
 
 def _empirical_methods_beat_the_base(scores: Scores) -> Claim:
-    count = Count.of(
-        scores.gain(setting, (method, k), _UNCALIBRATED)
-        for setting, method, k in product(scores.settings(), _EMPIRICAL, (16, 32))
-    )
+    counts = {
+        name: Count.of(
+            scores.gain(setting, (method, k), _UNCALIBRATED)
+            for setting, k in product(scores.settings(), (16, 32))
+        )
+        for name, method in (("e-logistic", _E_LOGISTIC), ("e-beta", _E_BETA))
+    }
+    larger = sum(count.larger for count in counts.values())
+    total = sum(count.total for count in counts.values())
+    verdict = "partly held" if total / 2 < larger < total else _verdict(larger == total)
     return Claim(
         "At 16 and 32 target values e-logistic and e-beta are better than the uncalibrated model",
-        f"better in {_told(count)}",
-        count.most,
+        "; ".join(f"{name} better in {_told(count)}" for name, count in counts.items()),
+        verdict,
     )
 
 
@@ -234,9 +249,9 @@ def _empirical_methods_are_best_between(scores: Scores) -> Claim:
     inside = sum(k in (16, 32) for k in best)
     where = ", ".join(f"{best.count(k)} at {k}" for k in scores.compared)
     return Claim(
-        "e-logistic and e-beta are best at 16 or 32 target values",
+        "e-logistic and e-beta are mostly best at 16 or 32 target values",
         f"best at 16 or 32 in {inside} of {len(best)} ({where})",
-        2 * inside > len(best),
+        _verdict(2 * inside > len(best)),
     )
 
 
@@ -246,9 +261,9 @@ def _empirical_methods_fall(scores: Scores) -> Claim:
         for setting, method in product(scores.settings(), _EMPIRICAL)
     )
     return Claim(
-        "e-logistic and e-beta fall as target values become many",
+        "e-logistic and e-beta mostly fall as target values become many",
         f"lower at 64 than at 32 in {_told(count)}",
-        count.most,
+        _verdict(count.most),
     )
 
 
@@ -257,7 +272,9 @@ def _beta_beats_logistic(scores: Scores) -> Claim:
         scores.gain(setting, (_E_BETA, k), (_E_LOGISTIC, k))
         for setting, k in product(scores.settings(), scores.compared)
     )
-    return Claim("e-beta is mostly better than e-logistic", f"better in {_told(count)}", count.most)
+    return Claim(
+        "e-beta is mostly better than e-logistic", f"better in {_told(count)}", _verdict(count.most)
+    )
 
 
 def _gpc_is_best(scores: Scores) -> Claim:
@@ -273,7 +290,7 @@ def _gpc_is_best(scores: Scores) -> Claim:
     return Claim(
         "GPC is mostly the best of the three and the uncalibrated model",
         f"above the next best in {_told(count)}",
-        count.most,
+        _verdict(count.most),
     )
 
 
@@ -282,7 +299,7 @@ def _gpc_gains(scores: Scores) -> Claim:
     return Claim(
         "GPC mostly gains with the number of target values",
         f"higher at 48 than at 8 in {_told(count)}",
-        count.most,
+        _verdict(count.most),
     )
 
 
@@ -291,7 +308,7 @@ def _gpc_drops(scores: Scores) -> Claim:
     return Claim(
         "GPC drops in several cases at 64 target values",
         f"lower at 64 than at 48 in {_told(count)}",
-        count.clearly_larger >= 2,
+        _verdict(count.clearly_larger >= 2),
     )
 
 

@@ -1,4 +1,4 @@
-"""Checks of what compiled code of scikit-learn and numpy takes on trust.
+"""Checks of what scikit-learn and numpy take on trust.
 
 Depends on scikit-learn, `_state` and `_archive`. Trees are arrays of node numbers and column
 numbers that prediction follows without looking; a crafted file could lead it anywhere in memory.
@@ -7,6 +7,7 @@ numbers that prediction follows without looking; a crafted file could lead it an
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.ensemble._forest import BaseForest
 from sklearn.ensemble._gb import BaseGradientBoosting
 from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
@@ -21,11 +22,16 @@ from regcal.persistence._archive import FileError
 _TWISTER_WORDS = 624
 
 
-def check_compiled_parts(model: Any) -> None:
-    """Refuse objects whose numbers would make compiled code read or write beyond its arrays."""
+def check_unchecked_parts(model: Any) -> None:
+    """Refuse objects with which compiled code would leave its arrays, or a fit read pickles."""
     checked: set[int] = set()
     held: set[int] = set()
     for value in walk(model):
+        if isinstance(value, BaseEstimator) and getattr(value, "memory", None) is not None:
+            _refuse(
+                f"a {type(value).__name__} has a cache folder, and fitting it again would read "
+                "pickles from there; set memory=None before saving"
+            )
         if isinstance(value, Tree | TreePredictor):
             held.add(id(value))
             if isinstance(value, Tree) and value.node_count != value.capacity:
