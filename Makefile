@@ -10,7 +10,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs-ready
 
-.PHONY: help demo test docs lint format clean
+BENCH_VENV := .bench-venv
+BENCH_READY := $(BENCH_VENV)/.ready
+
+.PHONY: help demo test docs lint format bench clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
@@ -35,9 +38,13 @@ format: $(READY)  ## Repair style where that can be done automatically
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+bench: $(BENCH_READY)  ## Compare with the peers, in an environment of its own; QUICK=1 takes minutes
+	cd benchmarks && ../$(BENCH_VENV)/bin/python -m peers.run $(if $(QUICK),--quick)
+	cd benchmarks && ../$(BENCH_VENV)/bin/python -m peers.report $(if $(QUICK),--quick)
+
 clean:  ## Remove the environment and everything generated
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist demo-output \
-		docs/_build docs/auto_examples docs/api/generated
+		docs/_build docs/auto_examples docs/api/generated $(BENCH_VENV) .bench-cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml
@@ -58,6 +65,13 @@ $(READY): pyproject.toml
 			echo "Install the venv module (package python3-venv on Debian and Ubuntu) or uv." >&2; exit 1; }; } && \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'; \
 	fi
+	@touch $@
+
+# pip, not uv: the peers need a build of PyTorch that uv may not find.
+$(BENCH_READY): pyproject.toml benchmarks/peers/install.py
+	@test -x $(BENCH_VENV)/bin/python || "$(PYTHON)" -m venv $(BENCH_VENV)
+	$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e .
+	cd benchmarks && ../$(BENCH_VENV)/bin/python -m peers.install
 	@touch $@
 
 $(DOCS_READY): $(READY)

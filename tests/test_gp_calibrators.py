@@ -285,6 +285,17 @@ def test_constant_map_shifts_the_probit(shift):
     assert_allclose(warped.ppf([[0.01, 0.6]]), wanted.ppf([[0.01, 0.6]]), rtol=1e-9)
 
 
+def test_quantiles_do_not_depend_on_how_many_are_asked_for():
+    """A few quantiles and thousands of them are found in two ways, with one result."""
+    warped = Warped(BASE, flat_map(lambda u: 0.5 * np.sin(u)))
+    levels = np.linspace(0.0005, 0.9995, 1999)[np.newaxis, :]
+
+    many = warped.ppf(levels)
+
+    assert_allclose(many[:, ::400], warped.ppf(levels[:, ::400]), rtol=1e-12)
+    assert_allclose(warped.cdf(many), np.broadcast_to(levels, many.shape), atol=1e-9)
+
+
 @pytest.mark.parametrize("factor", [0.4, 1.0, 2.5])
 def test_linear_map_scales_the_spread(factor):
     """With h = (a - 1) u, the result is the normal with its standard deviation divided by a."""

@@ -401,6 +401,38 @@ def test_point_model_is_refused_with_a_way_out(data):
         CalibratedRegressorCV(LinearRegression()).fit(*data)
 
 
+def test_plain_arrays_are_not_checked_twice(data, monkeypatch):
+    """For a single row scikit-learn's checks take as long as a linear model; its model has them."""
+    model = CalibratedRegressorCV(BayesianRidge(), "scale", ensemble=False).fit(*data)
+    row = data[0][:1]
+    expected = model.predict_quantiles(row.tolist(), [0.1, 0.9])
+
+    def refuse(*args, **kwargs):
+        raise AssertionError
+
+    monkeypatch.setattr("regcal.regressor._folds.validate_data", refuse)
+
+    assert_allclose(model.predict_quantiles(row, [0.1, 0.9]), expected)
+
+
+@pytest.mark.parametrize("X", [np.ones((1, 3)), np.ones(2), np.ones((0, 2))])
+def test_arrays_of_the_wrong_shape_are_refused(data, X):
+    """What is no table of the columns seen in fit never reaches the model."""
+    model = CalibratedRegressorCV(BayesianRidge(), "scale", ensemble=False).fit(*data)
+
+    with pytest.raises(ValueError, match=r"features|2D array|minimum of 1"):
+        model.predict_dist(X)
+
+
+def test_arrays_after_frames_are_warned_about(frame):
+    """A model that knows its columns by name says so when it gets none."""
+    X, y = frame
+    model = CalibratedRegressorCV(BayesianRidge(), "scale", ensemble=False).fit(X, y)
+
+    with pytest.warns(UserWarning, match="valid feature names"):
+        model.predict_dist(X.to_numpy())
+
+
 def test_other_columns_at_prediction(frame):
     """Columns that were not there in fit are named."""
     X, y = frame

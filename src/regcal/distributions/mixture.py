@@ -8,11 +8,11 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import logsumexp
+from scipy.special import log_ndtr, logsumexp, ndtri_exp
 
 from regcal._validation import Array, as_float_array, check_finite
 from regcal.distributions._quadrature import panels_between
-from regcal.distributions.base import Distribution
+from regcal.distributions.base import Distribution, log_normal_density
 
 
 class Mixture(Distribution):
@@ -87,7 +87,9 @@ class Mixture(Distribution):
         return total
 
     def _log_average(self, method: str, points: Array) -> Array:
-        logs = np.stack([getattr(c, method)(points) for c in self.components], axis=-1)
+        return self._log_sum(np.stack([getattr(c, method)(points) for c in self.components], -1))
+
+    def _log_sum(self, logs: Array) -> Array:
         with np.errstate(divide="ignore"):
             log_weights = np.log(self.weights)[:, np.newaxis, :]
         return logsumexp(logs + log_weights, axis=-1)
@@ -109,6 +111,19 @@ class Mixture(Distribution):
 
     def _logpdf(self, points: Array) -> Array:
         return self._log_average("_logpdf", points)
+
+    def _probit(self, points: Array) -> Array:
+        # from the probits of the components, which are asked once and not for either tail
+        z = np.stack([component._probit(points) for component in self.components], axis=-1)
+        lower, upper = (np.minimum(self._log_sum(log_ndtr(side)), 0.0) for side in (z, -z))
+        return np.where(lower < upper, ndtri_exp(lower), -ndtri_exp(upper))
+
+    def _probit_of_rows(self, rows: np.ndarray, points: Array) -> tuple[Array, Array]:
+        part = self._take(rows)
+        z = part._probit(points)
+        with np.errstate(over="ignore", invalid="ignore"):
+            slope = np.exp(part._logpdf(points) - log_normal_density(z))
+        return z, np.where(np.isnan(slope), 0.0, slope)  # where there is no density at all
 
     def _bracket(self, probits: Array) -> tuple[Array, Array]:
         finite = np.where(np.isfinite(probits), probits, 0.0)

@@ -29,6 +29,9 @@ from regcal.distributions.probit_mapped import densities_and_probits
 # With fewer points per row than this, knots are computed only where points are.
 _FEW_POINTS = 16
 
+# Up to so many values are compared with all knots at once, which spares a loop over the knots.
+_FEW_ETAS = 1024
+
 # Points that are looked up at a time: few enough for the processor's cache.
 _BLOCK = 2**14
 
@@ -299,15 +302,23 @@ class Warped(ProbitDistribution):
 
     def _from_probit(self, probits: Array) -> Array:
         probits = np.broadcast_to(probits, (len(self), probits.shape[1]))
-        k = np.zeros(probits.shape, dtype=np.intp)
-        for eta in self._knots.eta[1:-1]:
-            k += probits >= eta[:, np.newaxis]
+        k = self._pieces_reached(probits)
         few = probits.shape[1] < _FEW_POINTS
         pieces = self._few_pieces(k) if few else self._all_pieces.take(_numbers(k))
         return self.base._from_probit(pieces.inverse(probits))
 
     def _landmarks(self) -> Array | None:
         return self.base._landmarks()
+
+    def _pieces_reached(self, eta: Array) -> np.ndarray:
+        """Return the numbers of the pieces in which eta is reached."""
+        inner = self._knots.eta[1:-1, :, np.newaxis]
+        if eta.size <= _FEW_ETAS:
+            return np.count_nonzero(eta >= inner, axis=0)
+        k = np.zeros(eta.shape, dtype=np.intp)
+        for knot in inner:
+            k += eta >= knot
+        return k
 
     def _kinks(self) -> Array:
         knots = np.broadcast_to(self.warp.table.z, (len(self), N_KNOTS))

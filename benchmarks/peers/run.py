@@ -1,0 +1,246 @@
+"""Run the benchmark: every job in a process of its own, with a time limit and its peak memory.
+
+    make bench              # everything; hours, most of them netcal's and scikit-learn's processes
+    make bench QUICK=1      # one outer fold, fewer rows, short limits; minutes
+
+Rows are written as they finish, into `.bench-cache/` at the top of the repository. A run that was
+stopped goes on where it was; a method is run again when its code here or regcal's changed.
+Only the standard library is imported here: a child inherits its parent's peak memory.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from peers.catalogue import IMPORTS, METHODS, OURS, Entry
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+# A job may take so many times its limit of CPU time by the clock.
+_PATIENCE = 20
+
+SHARED = ["method.py", "data.py", "scoring.py", "worker.py"]
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1"
+)
+CELLS = [
+    (data, base)
+    for base in ("BRR", "OLS", "GPR")
+    for data in ("diabetes", "boston", "airfoil", "forest_fires", "concrete")
+]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is run."""
+
+    name: str
+    folds: int
+    sizes: tuple[int, ...]
+    own_sizes: tuple[int, ...]  # for regcal, if the previous size was cheap
+    quality_limit: float  # CPU seconds of one method in all cells
+    cost_limit: float  # CPU seconds of one method at one size
+    import_runs: int
+
+
+QUICK = Plan("quick", 1, (1_000, 10_000, 100_000), (), 20.0, 20.0, 2)
+FULL = Plan("full", 5, (1_000, 10_000, 100_000, 1_000_000), (10_000_000,), 5400.0, 900.0, 15)
+
+
+@dataclass
+class Runner:
+    """Runs jobs and keeps their rows."""
+
+    plan: Plan
+    rows: list[dict] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.cache = ROOT / ".bench-cache" / self.plan.name
+        self.cache.mkdir(parents=True, exist_ok=True)
+        self.path = self.cache / "rows.jsonl"
+        self.reload()
+
+    def reload(self) -> None:
+        """Read the rows again."""
+        if self.path.exists():
+            lines = self.path.read_text(encoding="utf-8").splitlines()
+            self.rows = [json.loads(line) for line in lines]
+
+    def write(self, **row) -> None:
+        """Append a row."""
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+        self.rows.append(row)
+
+    def find(self, **wanted) -> list[dict]:
+        """Return the rows with these values."""
+        return [row for row in self.rows if all(row.get(k) == v for k, v in wanted.items())]
+
+    def finished(self, job: str) -> bool:
+        """Return whether a job has come to its end, good or bad."""
+        return bool(self.find(job=job, what="end"))
+
+    def run(self, job: str, kind: str, limit: float, labels: dict, **details) -> dict:
+        """Run a job, unless it is done; return the row that ends it."""
+        if self.finished(job):
+            return self.find(job=job, what="end")[-1]
+        start = time.perf_counter()
+        request = {"job": job, "kind": kind, "rows": str(self.path), "cache": str(self.cache)}
+        request |= {"labels": labels, "limit": limit, **details}
+        command = [sys.executable, "-m", "peers.worker", json.dumps(request)]
+        log = self.cache / "logs" / f"{slug(job)}.txt"
+        status, peak = watched(command, limit, log)
+        end = {"job": job, **labels, "what": "end", "status": status, "peak_mb": peak}
+        end["wall"] = round(time.perf_counter() - start, 1)
+        self.reload()
+        if status == "failed" and not any("error" in row for row in self.find(job=job)):
+            end["error"] = last_line(log)
+        self.write(**end)
+        print(f"{end['wall']:7.1f} s  {peak:6.0f} MB  {status:9}  {job}", flush=True)
+        return end
+
+
+def slug(text: str) -> str:
+    """Return a name for a file."""
+    return re.sub(r"[^A-Za-z0-9.-]+", "_", text)
+
+
+def last_line(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return without_addresses(lines[-1]) if lines else "no message"
+
+
+def without_addresses(text: str) -> str:
+    """Return text without addresses and paths, which belong to the machine it ran on."""
+    return re.sub(r"(\w+://|(?<![\w.])/)\S+", "...", text)
+
+
+def watched(command: list[str], limit: float, log: Path) -> tuple[str, float]:
+    """Run a command; return how it ended and its peak memory in MB.
+
+    The command limits its own CPU time, so that other work on the machine does not decide who is
+    stopped; the time by the clock is a second net.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    environment = {**os.environ, **ONE_THREAD}
+    with log.open("w", encoding="utf-8") as file:
+        child = subprocess.Popen(
+            command, stdout=file, stderr=subprocess.STDOUT, cwd=HERE.parent, env=environment,
+            start_new_session=True,
+        )  # fmt: skip
+    deadline, status = time.monotonic() + _PATIENCE * limit, None
+    while True:
+        pid, code, usage = os.wait4(child.pid, os.WNOHANG)
+        if pid:
+            break
+        if status is None and time.monotonic() > deadline:
+            status = "timed out"
+            os.killpg(child.pid, signal.SIGKILL)
+        time.sleep(0.05)
+    child.returncode = os.waitstatus_to_exitcode(code)  # so that Popen does not wait again
+    if child.returncode == -signal.SIGXCPU:
+        status = "timed out"
+    if status is None:
+        status = "done" if child.returncode == 0 else "failed"
+    return status, usage.ru_maxrss / 1024
+
+
+def digest(entry: Entry) -> str:
+    """Return a fingerprint of the code that decides a method's rows."""
+    files = [HERE / name for name in [*SHARED, f"{entry.module}.py"]]
+    if entry.package == "regcal":
+        files += sorted((ROOT / "src" / "regcal").rglob("*.py"))
+    text = b"".join(path.read_bytes() for path in files) + repr(entry).encode()
+    return hashlib.sha1(text).hexdigest()[:8]
+
+
+def run_quality(runner: Runner, entry: Entry) -> None:
+    """Score a method in all cells."""
+    labels = {"table": "quality", "method": entry.name}
+    job = f"quality {entry.name} {digest(entry)}"
+    done = {(row["data"], row["base"]) for row in runner.find(job=job) if "means" in row}
+    cells = [cell for cell in CELLS if cell not in done]
+    details = {"method": entry.name, "slug": slug(entry.name), "folds": runner.plan.folds}
+    runner.run(job, "quality", runner.plan.quality_limit, labels, cells=cells, **details)
+
+
+def run_cost(runner: Runner, entry: Entry) -> None:
+    """Time a method at growing sizes, until it fails or runs out of time."""
+    sizes = runner.plan.sizes
+    if entry in OURS and entry.name != "auto":
+        sizes += runner.plan.own_sizes
+    for n in sizes:
+        job = f"cost {entry.name} {n} {digest(entry)}"
+        labels = {"table": "cost", "method": entry.name, "n": n}
+        details = {"method": entry.name, "slug": slug(entry.name), "n": n}
+        score = n <= 1_000_000
+        end = runner.run(job, "cost", runner.plan.cost_limit, labels, score=score, **details)
+        if end["status"] != "done":
+            break
+
+
+def cpu_seconds(code: str) -> float:
+    """Return the CPU time of a fresh interpreter that runs some code."""
+    environment = {**os.environ, **ONE_THREAD}
+    child = subprocess.Popen(
+        [sys.executable, "-c", code],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    _, code_, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(code_)
+    return usage.ru_utime + usage.ru_stime if child.returncode == 0 else float("nan")
+
+
+def run_imports(runner: Runner) -> None:
+    """Time imports, the fastest of a few in turn."""
+    statements = {"nothing": "pass", "limit": "import sklearn.linear_model, scipy.stats"}
+    statements["regcal"] = "import regcal"
+    statements |= {package: f"import {module}" for package, module in IMPORTS.items()}
+    times = {name: float("inf") for name in statements}
+    for _ in range(runner.plan.import_runs):
+        for name, code in statements.items():
+            times[name] = min(times[name], cpu_seconds(code))
+    for name, seconds in times.items():
+        runner.write(table="import", package=name, code=statements[name], seconds=seconds)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="minutes instead of hours")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument(
+        "--tables", nargs="+", default=["import", "latency", "cost", "quality"],
+        choices=["import", "latency", "cost", "quality"],
+    )  # fmt: skip
+    options = parser.parse_args()
+    runner = Runner(QUICK if options.quick else FULL)
+    plan = runner.plan
+    if "import" in options.tables:
+        run_imports(runner)
+    if "latency" in options.tables:
+        job = f"latency {digest(METHODS['gpc'])}"
+        runner.run(job, "latency", 300.0, {"table": "latency"})
+    chosen = [METHODS[name] for name in options.methods]
+    if "cost" in options.tables:
+        for entry in chosen:
+            run_cost(runner, entry)
+    if "quality" in options.tables:
+        runner.run(
+            f"prepare {plan.folds}", "prepare", 7200.0, {"table": "prepare"}, folds=plan.folds
+        )
+        for entry in chosen:
+            run_quality(runner, entry)
+
+
+if __name__ == "__main__":
+    main()
