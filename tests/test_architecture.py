@@ -21,7 +21,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 # From the bottom up. A part may import from lower layers, and within itself.
 LAYERS = (
-    {"_validation", "_version"},
+    {"_html", "_validation", "_version"},
     {"datasets", "grids", "persistence"},
     {"binary", "distributions", "gp"},
     {"adapters", "calibrators", "metrics"},

@@ -6,6 +6,7 @@ module is imported; nothing else in regcal imports it. The way back needs no bri
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -162,6 +163,9 @@ class PredictiveDistribution(BaseDistribution):
         frames = [pd.DataFrame(column, self.index, self.columns) for column in draws.T]
         return frames[0] if n_samples is None else pd.concat(frames, keys=range(n_samples))
 
+    def _repr_html_(self) -> str:
+        return self._dist._repr_html_()
+
     @classmethod
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
         """Return parameters for skpro's tests."""
@@ -302,9 +306,11 @@ def _places(chosen: Any, size: int) -> np.ndarray:
 
 def _integral(dist: Distribution, function: Callable[[Distribution, Array], Array]) -> Array:
     """Integrate a function of distributions and points over all points, row by row."""
-    parts = [dist[rows] for rows in dist._integral_blocks()]
-    values = [integrate(lambda t, p=part: function(p, t), part._panel_edges()) for part in parts]
-    return np.concatenate(values or [np.empty(0)])
+    values = [np.empty(0)]
+    for rows in dist._integral_blocks():
+        part = dist[rows]
+        values.append(integrate(partial(function, part), part._panel_edges()))
+    return np.concatenate(values)
 
 
 def _mean_difference(dist: Distribution) -> Array:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from regcal._html import Summary
 from regcal._validation import Array, check_targets, check_weights
 from regcal.calibrators.base import Calibrator, IdentityCalibrator
 from regcal.distributions import Distribution, as_distribution
@@ -117,6 +118,15 @@ class AutoCalibrator(Calibrator):
             f"standard error ({chosen.standard_error:.3f}) of the best, {best.name} with "
             f"{best.log_score:.3f}"
         )
+
+    def _summary(self) -> Summary | None:
+        if not hasattr(self, "scores_"):
+            return None
+        figures = [("choice", self._explanation())]
+        fitted = self.calibrator_._summary() if hasattr(self, "calibrator_") else None
+        if fitted is not None:
+            figures += fitted.figures
+        return Summary(f"{type(self).__name__}, fitted", figures, fitted.curves if fitted else [])
 
     def select(self, dist: Any, y: Any, sample_weight: Any = None) -> Calibrator:
         """Compare the candidates and return the chosen one, not fitted.

@@ -4,17 +4,29 @@ Depends on the distributions, `_validation` and scikit-learn's base classes only
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from regcal._html import Curve, FittedCard, Summary
 from regcal._validation import Array, check_targets, check_weights
 from regcal.distributions import Distribution, as_distribution
 
+# Predicted probabilities at which pictures of maps are drawn; 0 and 1 are added.
+_LEVELS = np.linspace(0.0, 1.0, 61)[1:-1]
 
-class Calibrator(BaseEstimator, ABC):
+
+def curve_of(calibrated: Callable[[Array], Array], label: str = "") -> Curve:
+    """Return the picture of a map of probabilities."""
+    values = np.clip(calibrated(_LEVELS), 0.0, 1.0)
+    return Curve(np.r_[0.0, _LEVELS, 1.0], np.r_[0.0, values, 1.0], label)
+
+
+class Calibrator(FittedCard, BaseEstimator, ABC):
     """Learns from held-out rows how predictive distributions are wrong, and corrects them.
 
     A subclass implements `_fit` and `_transform`. What `fit` takes may be anything that
@@ -61,6 +73,23 @@ class Calibrator(BaseEstimator, ABC):
         """
         check_is_fitted(self, "n_rows_seen_")
         return self._transform(as_distribution(dist))
+
+    def _summary(self) -> Summary | None:
+        if not hasattr(self, "n_rows_seen_"):
+            return None
+        figures = [("calibration rows", str(self.n_rows_seen_)), *self._figures()]
+        return Summary(f"{type(self).__name__}, fitted", figures, self._curves())
+
+    def _figures(self) -> list[tuple[str, str]]:
+        """Return what was learnt, as names and values in words."""
+        return []
+
+    def _curves(self) -> list[Curve]:
+        """Return the learnt map of probabilities, if it can be drawn."""
+        mapping = getattr(self, "map_", None)
+        if not callable(mapping):
+            return []
+        return [curve_of(lambda q: ndtr(mapping(ndtri(q))))]
 
     @abstractmethod
     def _fit(self, dist: Distribution, y: Array, weights: Array) -> None: ...

@@ -5,6 +5,7 @@ Depends on the distributions, `_validation` and `base`.
 
 import numpy as np
 
+from regcal._html import number
 from regcal._validation import Array
 from regcal.calibrators.base import Calibrator
 from regcal.distributions import Distribution, ProbitMapped, ScaleMap
@@ -56,6 +57,9 @@ class ScaleCalibrator(Calibrator):
         # the zero of d/ds of sum w (-log s - z^2 / (2 s^2)), with prior rows that have z^2 = 1
         total = self.prior_rows + weights.sum()
         self.factor_ = float(np.sqrt((self.prior_rows + (weights * z * z).sum()) / total))
+
+    def _figures(self) -> list[tuple[str, str]]:
+        return [("factor on the spread", number(self.factor_))]
 
     @property
     def map_(self) -> ScaleMap:

@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
+from regcal._html import FittedCard, Summary, number
 from regcal._validation import Array
 from regcal.distributions import Normal
 from regcal.regressor._folds import (
@@ -30,7 +31,7 @@ from regcal.regressor._folds import (
 _AUTO_FOLDS = 5
 
 
-class NormalResidualRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
+class NormalResidualRegressor(FittedCard, RegressorMixin, MetaEstimatorMixin, BaseEstimator):
     """Put a normal distribution with the residuals' spread around a point model's predictions.
 
     Parameters
@@ -117,6 +118,15 @@ class NormalResidualRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator)
             )
             raise ValueError(msg)
         return self
+
+    def _summary(self) -> Summary | None:
+        if not hasattr(self, "scale_"):
+            return None
+        figures = [
+            ("model", type(self.estimator_).__name__),
+            ("spread of its residuals", number(self.scale_)),
+        ]
+        return Summary(f"{type(self).__name__}, fitted", figures)
 
     def _resolved_cv(self, weights: Array) -> Any:
         if not (isinstance(self.cv, str) and self.cv == "auto"):
