@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from regcal._html import Curve, FittedCard, Summary
 from regcal._validation import Array
-from regcal.adapters import predict_dist
-from regcal.calibrators import AutoCalibrator, Calibrator, get_calibrator
+from regcal.adapters import check_can_predict, predict_dist
+from regcal.calibrators import AutoCalibrator, Calibrator, calibrator_names, get_calibrator
 from regcal.distributions import Distribution, Mixture, concatenate
 from regcal.regressor._folds import (
     Fold,
@@ -33,6 +33,7 @@ from regcal.regressor._folds import (
     make_folds,
     route_metadata,
     router_for,
+    warned_once,
 )
 
 # Below this many rows a linear model's calibrators are better averaged than pooled.
@@ -189,9 +190,29 @@ class CalibratedRegressorCV(FittedCard, RegressorMixin, MetaEstimatorMixin, Base
         if self.ensemble not in (True, False, "auto"):
             msg = f'ensemble must be True, False or "auto", got {self.ensemble!r}.'
             raise ValueError(msg)
+        self._check_parts()
         if self.point not in ("mean", "median"):
             msg = f'point must be "mean" or "median", got {self.point!r}.'
             raise ValueError(msg)
+
+    def _check_parts(self) -> None:
+        """Refuse what cannot be a calibrator or a model, before anything is fitted."""
+        calibrator = self.calibrator
+        if isinstance(calibrator, type):
+            msg = f"calibrator is the class {calibrator.__name__}. Pass {calibrator.__name__}()."
+            raise TypeError(msg)
+        if not isinstance(calibrator, str) and not hasattr(calibrator, "transform"):
+            msg = (
+                f"calibrator must be a name or a calibrator, got {calibrator!r}. Pass one of "
+                f'{", ".join(calibrator_names())}; "identity" calibrates nothing.'
+            )
+            raise TypeError(msg)
+        if isinstance(calibrator, str):
+            get_calibrator(calibrator)
+        if isinstance(self.estimator, type):
+            msg = f"estimator is the class {self.estimator.__name__}. Pass an object of it."
+            raise TypeError(msg)
+        check_can_predict(self.estimator)
 
     def _resolved_ensemble(self, model: Any, n_rows: float) -> bool:
         if self.ensemble != "auto":
@@ -263,7 +284,8 @@ class CalibratedRegressorCV(FittedCard, RegressorMixin, MetaEstimatorMixin, Base
         """
         check_is_fitted(self, "members_")
         X = check_table(self, X)
-        dists = [member.predict_dist(X) for member in self.members_]
+        with warned_once(self, X):
+            dists = [member.predict_dist(X) for member in self.members_]
         return dists[0] if len(dists) == 1 else Mixture(dists)
 
     def predict(self, X: Any) -> Array:

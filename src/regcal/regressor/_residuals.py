@@ -26,6 +26,7 @@ from regcal.regressor._folds import (
     make_folds,
     route_metadata,
     router_for,
+    warned_once,
 )
 
 _AUTO_FOLDS = 5
@@ -149,13 +150,15 @@ class NormalResidualRegressor(FittedCard, RegressorMixin, MetaEstimatorMixin, Ba
         """Return the point model's predictions, the means of the distributions."""
         check_is_fitted(self, "scale_")
         X = check_table(self, X)
-        return self.estimator_.predict(X)
+        with warned_once(self, X):
+            return self.estimator_.predict(X)
 
     def predict_dist(self, X: Any) -> Normal:
         """Return one normal distribution per row."""
         check_is_fitted(self, "scale_")
         X = check_table(self, X)
-        return Normal(_point_predictions(self.estimator_, X), self.scale_)
+        with warned_once(self, X):
+            return Normal(_point_predictions(self.estimator_, X), self.scale_)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where metadata given to `fit` go."""
