@@ -116,13 +116,12 @@ class Quantiles(ProbitDistribution):
 def _checked_order(levels: ArrayLike) -> Array:
     """Return levels, or say how to sort them: their columns have to follow."""
     array = as_float_array(levels, "levels")
-    falls = np.flatnonzero(np.diff(array) < 0) if array.ndim == 1 else []
-    if len(falls):
-        k = int(falls[0])
+    if array.ndim == 1 and (np.diff(array) < 0).any():
+        k = int(np.argmax(np.diff(array) < 0))
         msg = (
             f"levels must be strictly increasing, got {array[k]} before {array[k + 1]} at index "
-            f"{k}. Sort them and their columns together: order = np.argsort(levels); Quantiles(np.asarray(levels)[order], "
-            "np.asarray(values)[:, order])."
+            f"{k}. Sort them and their columns together: order = np.argsort(levels); "
+            "Quantiles(np.asarray(levels)[order], np.asarray(values)[:, order])."
         )
         raise ValueError(msg)
     return array
