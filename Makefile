@@ -8,8 +8,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DOCS_READY := $(VENV)/.docs-ready
 
-.PHONY: help demo test lint format clean
+.PHONY: help demo test docs lint format clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
@@ -19,6 +20,11 @@ demo: $(READY)  ## Run the demonstration
 
 test: lint  ## Check style and types, then run every test
 	$(BIN)/python -m pytest -n 2
+
+docs: $(DOCS_READY)  ## Build the documentation, run its examples and check its links
+	$(BIN)/python -m sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
+	$(BIN)/python docs/check_links.py docs/_build/html
+	@echo "Open docs/_build/html/index.html"
 
 lint: $(READY)  ## Check style and types
 	$(BIN)/ruff check .
@@ -30,7 +36,8 @@ format: $(READY)  ## Repair style where that can be done automatically
 	$(BIN)/ruff format .
 
 clean:  ## Remove the environment and everything generated
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist demo-output
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist demo-output \
+		docs/_build docs/auto_examples docs/api/generated
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml
@@ -50,5 +57,14 @@ $(READY): pyproject.toml
 		{ test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV) || { rm -rf $(VENV); \
 			echo "Install the venv module (package python3-venv on Debian and Ubuntu) or uv." >&2; exit 1; }; } && \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'; \
+	fi
+	@touch $@
+
+$(DOCS_READY): $(READY)
+	@echo "Adding the documentation tools ..."
+	@if command -v uv >/dev/null; then \
+		uv pip install --quiet --python $(BIN)/python -e '.[docs]'; \
+	else \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'; \
 	fi
 	@touch $@

@@ -396,6 +396,16 @@ def test_few_points_get_the_answers_of_many(folding):
             assert_allclose(alone, wanted[: len(part)], rtol=1e-9, atol=1e-14)
 
 
+def test_few_quantiles_are_those_of_many(folding):
+    """Levels one at a time, which skip most slopes, give the same as all of them together."""
+    levels = np.linspace(0.001, 0.999, 40)
+    together = folding.ppf(levels[np.newaxis, :])
+
+    for part in (folding, folding[:2]):
+        alone = np.stack([part.ppf(level) for level in levels], axis=1)
+        assert_allclose(alone, together[: len(part)], rtol=1e-9, atol=1e-12)
+
+
 # -------------------------------------------------------------------- counts and cells
 
 
@@ -581,8 +591,10 @@ def test_the_paper_and_its_fast_version_agree(toy, toy_fits):
     reference = cal.transform(base[rows]).cdf(grid[np.newaxis, :])
 
     fast = toy_fits["gpc"].transform(base[rows]).cdf(grid[np.newaxis, :])
-    assert np.abs(reference - fast).mean() < 0.05
+    # 600 pairs leave the reference further from the truth than all of them
+    assert np.abs(reference - fast).mean() < 0.06
     assert np.abs(reference - truth[rows]).mean() < 0.07
+    assert np.abs(fast - truth[rows]).mean() < 0.03
 
 
 @pytest.mark.parametrize("name", MAPS)

@@ -1,4 +1,4 @@
-"""The README's code runs as it stands."""
+"""What the README has to begin with; its code runs with the other pages, in `test_docs`."""
 
 import re
 from pathlib import Path
@@ -6,22 +6,23 @@ from pathlib import Path
 README = Path(__file__).parents[1] / "README.md"
 
 
-def test_code_blocks_run_in_order(tmp_path, monkeypatch, capsys):
-    """A reader who types the README's code from top to bottom gets no error."""
-    monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.S)
-    names: dict[str, object] = {}
-    for block in blocks:
-        exec(compile(block, str(README), "exec"), names)
-
-    assert len(blocks) == 3
-    assert "log score" in capsys.readouterr().out
-    assert (tmp_path / "report.html").stat().st_size > 100_000
-
-
-def test_both_commands_come_first():
-    """The two commands that need nothing else stand before all headings but the title."""
+def test_commands_and_picture_come_first():
+    """The commands that need nothing else, and the picture, stand before all further headings."""
     start = README.read_text(encoding="utf-8").split("\n## ")[0]
+    picture = README.parent / re.findall(r"!\[[^]]+\]\((\S+)\)", start)[0]
 
     assert "make demo" in start
     assert "make test" in start
+    assert picture.stat().st_size < 200_000
+
+
+def test_first_example_is_short():
+    """A model is calibrated and asked in a few lines."""
+    block = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.S)[0]
+    after_imports = [
+        line for line in block.splitlines() if line and not re.match(r"(from|import) ", line)
+    ]
+
+    assert len(after_imports) <= 8
+    assert "predict_above" in block
+    assert "predict_dist" in block

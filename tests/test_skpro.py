@@ -1,8 +1,5 @@
 """The bridge to skpro conforms to its own tests, and its distributions come in without loss."""
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -362,20 +359,3 @@ def test_several_columns_are_refused_with_the_way_out():
     with pytest.raises(ValueError, match=r"2 columns.*iloc\[:, \[0\]\]"):
         regcal.as_distribution(two)
     assert len(regcal.as_distribution(two.iloc[:, [0]])) == 3
-
-
-# --------------------------------------------------------------------------------------------- guide
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_code_of_the_guide_runs():
-    """A reader who types the guide's code from top to bottom gets no error."""
-    guide = Path(__file__).parents[1] / "docs" / "skpro.md"
-    blocks = re.findall(r"```python\n(.*?)```", guide.read_text(encoding="utf-8"), re.S)
-    names: dict[str, object] = {}
-    for block in blocks:
-        exec(compile(block, str(guide), "exec"), names)
-
-    assert len(blocks) == 4
-    assert list(names["mine"].index) == ["a", "b"]
-    assert_allclose(names["dist"].logsf(1000.0)[0], scipy.stats.t.logsf(500.0, 4))

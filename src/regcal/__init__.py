@@ -35,8 +35,10 @@ from regcal.distributions import (
 )
 from regcal.grids import EqualGrid, QuantileGrid
 from regcal.metrics import compare, crps, log_score, pit
+from regcal.persistence import FileError, file_info, load, save
 from regcal.regressor import (
     CalibratedRegressorCV,
+    MultiQuantileRegressor,
     NormalResidualRegressor,
     paper_brr,
     paper_gpr,
@@ -54,11 +56,13 @@ __all__ = [
     "DensityCalibrator",
     "Distribution",
     "EqualGrid",
+    "FileError",
     "GPCalibrator",
     "Histogram",
     "IdentityCalibrator",
     "LogisticCalibrator",
     "Mixture",
+    "MultiQuantileRegressor",
     "Normal",
     "NormalResidualRegressor",
     "OneVsRestCalibrator",
@@ -75,7 +79,9 @@ __all__ = [
     "compare",
     "concatenate",
     "crps",
+    "file_info",
     "get_calibrator",
+    "load",
     "log_score",
     "paper_brr",
     "paper_gpr",
@@ -84,4 +90,5 @@ __all__ = [
     "predict_dist",
     "register_adapter",
     "report",
+    "save",
 ]

@@ -152,7 +152,7 @@ def check_can_predict(model: Any) -> None:
 
 def _may_predict(model: Any) -> bool:
     known = _predict.dispatch(type(model)) is not _predict.dispatch(object)
-    if known or not hasattr(model, "predict") or _is_probabilistic(model):
+    if known or not hasattr(model, "predict") or is_probabilistic(model):
         return True
     if hasattr(type(model), "__getattr__") or hasattr(model, "estimators"):
         return True
@@ -250,7 +250,7 @@ def _from_quantiles(model: Any, X: Any) -> Any:
 def _from_members(model: Any, X: Any) -> Any:
     """Average an ensemble's members, if they predict distributions."""
     members = getattr(model, "estimators_", None)
-    if members is None or not all(_is_probabilistic(member) for member in np.ravel(members)):
+    if members is None or not all(is_probabilistic(member) for member in np.ravel(members)):
         return None
     columns = getattr(model, "estimators_features_", None)
     if columns is None:
@@ -261,7 +261,7 @@ def _from_members(model: Any, X: Any) -> Any:
     )
 
 
-def _is_probabilistic(model: Any) -> bool:
+def is_probabilistic(model: Any) -> bool:
     """Return whether a model has a method that predicts distributions."""
     predict = getattr(model, "predict", None)
     return (

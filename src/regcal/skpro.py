@@ -306,11 +306,9 @@ def _places(chosen: Any, size: int) -> np.ndarray:
 
 def _integral(dist: Distribution, function: Callable[[Distribution, Array], Array]) -> Array:
     """Integrate a function of distributions and points over all points, row by row."""
-    values = [np.empty(0)]
-    for rows in dist._integral_blocks():
-        part = dist[rows]
-        values.append(integrate(partial(function, part), part._panel_edges()))
-    return np.concatenate(values)
+    parts = [dist[rows] for rows in dist._integral_blocks()]
+    values = [integrate(partial(function, part), part._panel_edges()) for part in parts]
+    return np.concatenate(values or [np.empty(0)])
 
 
 def _mean_difference(dist: Distribution) -> Array:

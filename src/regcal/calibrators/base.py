@@ -1,6 +1,6 @@
 """What all calibrators share.
 
-Depends on the distributions, `_validation` and scikit-learn's base classes only.
+Depends on the distributions, `_state`, `_validation` and scikit-learn's base classes only.
 """
 
 from abc import ABC, abstractmethod
@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from regcal._html import Curve, FittedCard, Summary
+from regcal._state import Auditable
 from regcal._validation import Array, check_targets, check_weights
 from regcal.distributions import Distribution, as_distribution
 
@@ -26,11 +27,18 @@ def curve_of(calibrated: Callable[[Array], Array], label: str = "") -> Curve:
     return Curve(np.r_[0.0, _LEVELS, 1.0], np.r_[0.0, values, 1.0], label)
 
 
-class Calibrator(FittedCard, BaseEstimator, ABC):
+class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
     """Learns from held-out rows how predictive distributions are wrong, and corrects them.
 
     A subclass implements `_fit` and `_transform`. What `fit` takes may be anything that
     `as_distribution` understands.
+
+    Examples
+    --------
+    >>> from regcal import Calibrator, Normal, get_calibrator
+    >>> calibrator = get_calibrator("scale").fit(Normal([0.0, 0.0], [1.0, 1.0]), [2.0, -2.0])
+    >>> isinstance(calibrator, Calibrator), calibrator.transform(Normal([1.0], [1.0]))[0].median()
+    (True, array([1.]))
     """
 
     def fit(self, dist: Any, y: Any, sample_weight: Any = None) -> Self:

@@ -13,11 +13,10 @@ import numpy as np
 from regcal._validation import Array
 from regcal.calibrators.gp_map import (
     LARGEST_PROBIT,
-    LARGEST_SIZES,
     LINEAR_VARIANCES,
-    SEARCH,
     GPMapCalibrator,
     MapAxes,
+    fit_map_process,
     limited_weights,
     starting_point,
     target_resolution,
@@ -31,7 +30,6 @@ from regcal.gp import (
     SoftSlope,
     TensorDesign,
     TransformationLikelihood,
-    fit_process,
 )
 
 # Rounded targets are spread over their step by this rule (Gauss-Legendre with three nodes).
@@ -196,10 +194,9 @@ class DensityCalibrator(GPMapCalibrator):
                 values, slopes(basis, points), points.u, points.weights, increasing
             )
 
-        return fit_process(
+        return fit_map_process(
             likelihood,
+            points.weights.sum(),
             kernel=self.kernel,
             extra_variances=LINEAR_VARIANCES,
-            search=SEARCH,
-            largest_sizes=LARGEST_SIZES,
         )

@@ -24,27 +24,31 @@ from regcal.calibrators.scale import ScaleCalibrator
 from regcal.distributions import Distribution
 from regcal.distributions.probit_mapped import ProbitMap
 from regcal.distributions.warped import SMALLEST_SLOPE, Warped, WarpMap, is_gentle
-from regcal.gp import EvidenceSearch, FittedProcess, HyperPrior, Link, Probit
+from regcal.gp import (
+    EvidenceSearch,
+    FittedProcess,
+    HilbertBasis,
+    HyperPrior,
+    Kernel,
+    Link,
+    Probit,
+    fit_process,
+)
+from regcal.gp.laplace import LaplaceLikelihood
 
 # Beyond this many standard deviations the process is frozen and eta goes on as a straight line.
 LARGEST_PROBIT = 6.0
 
-# Most basis functions per axis, and bounds on the logarithms of sigma and the two length-scales
-# for which they suffice.
-LARGEST_SIZES = (20, 32)
-FREE_SEARCH = EvidenceSearch(
-    bounds=((-5.0, 4.0), (math.log(0.115), 1.5), (-2.6, 1.5)),
-    tolerance=0.01,
-    gradient_tolerance=0.03,
-    max_evaluations=30,
-)
+# Most basis functions per axis. With few rows there are fewer: no more than rows, if these are
+# more than the fewest.
+_LARGEST_SIZES, _FEWEST = (20, 32), 10
 
-# With a weak prior on them: without signal the evidence is flat, and short length-scales would
-# only cost time.
-SEARCH = replace(
-    FREE_SEARCH,
-    prior=HyperPrior(mean=(0.0, math.log(0.5), math.log(0.5)), sd=(1.5, 1.0, 1.0)),
-)
+# A length-scale that a basis of n functions resolves is at least this over n.
+_FUNCTIONS_PER_LENGTHSCALE = 2.3
+
+# Weak prior on the logarithms of sigma and the two length-scales: without signal the evidence is
+# flat, and short length-scales would only cost time.
+_HYPER_PRIOR = HyperPrior(mean=(0.0, math.log(0.5), math.log(0.5)), sd=(1.5, 1.0, 1.0))
 
 # A map that loses more than this per row, on at most so many of its own rows, is dropped: what it
 # started from is left.
@@ -255,6 +259,35 @@ class GPMapCalibrator(Calibrator):
 
     def _transform(self, dist: Distribution) -> Distribution:
         return self._warped(dist, self.map_)
+
+
+def fit_map_process(
+    likelihood_for: Callable[[HilbertBasis], LaplaceLikelihood],
+    n_rows: float,
+    *,
+    kernel: Kernel | None,
+    extra_variances: tuple[float, ...],
+    free: bool = False,
+) -> FittedProcess:
+    """Fit the process of a map learnt from so many rows; `free` leaves out the prior and limit."""
+    share = 1.0 if free else min(1.0, math.sqrt(n_rows / math.prod(_LARGEST_SIZES)))
+    first, second = (max(_FEWEST, int(share * size)) for size in _LARGEST_SIZES)
+    shortest = [math.log(_FUNCTIONS_PER_LENGTHSCALE / size) for size in (first, second)]
+    search = EvidenceSearch(
+        bounds=((-5.0, 4.0), (shortest[0], 1.5), (shortest[1], 1.5)),
+        prior=None if free else _HYPER_PRIOR,
+        tolerance=0.01,
+        gradient_tolerance=0.03,
+        max_evaluations=30,
+    )
+    return fit_process(
+        likelihood_for,
+        kernel=kernel,
+        extra_variances=extra_variances,
+        search=search,
+        largest_sizes=(first, second),
+        warn=False,
+    )
 
 
 def limited_weights(dist: Distribution, y: Array, weights: Array) -> Array:

@@ -14,12 +14,10 @@ from scipy.special import log_ndtr
 from regcal._validation import Array
 from regcal.calibrators.base import Calibrator, IdentityCalibrator
 from regcal.calibrators.gp_map import (
-    FREE_SEARCH,
-    LARGEST_SIZES,
     LINEAR_VARIANCES,
-    SEARCH,
     GPMapCalibrator,
     MapAxes,
+    fit_map_process,
     limited_weights,
     starting_point,
     target_resolution,
@@ -35,7 +33,6 @@ from regcal.gp import (
     Link,
     Probit,
     TensorDesign,
-    fit_process,
 )
 from regcal.grids import make_thresholds
 
@@ -210,13 +207,12 @@ class GPCalibrator(GPMapCalibrator):
                 design, np.minimum(successes, trials), trials, offset, self._link
             )
 
-        variances = LINEAR_VARIANCES[: extra.shape[1]]
-        return fit_process(
+        return fit_map_process(
             likelihood,
+            n_rows,
             kernel=self.kernel,
-            extra_variances=variances,
-            search=FREE_SEARCH if self._zero_prior else SEARCH,
-            largest_sizes=LARGEST_SIZES,
+            extra_variances=LINEAR_VARIANCES[: extra.shape[1]],
+            free=self._zero_prior,
         )
 
     @property

@@ -111,6 +111,17 @@ class ColumnMaps:
         return np.logaddexp(log_rates, log_p) - np.log1p(self.n_trials)
 
 
+@dataclass(frozen=True)
+class Reweighting:
+    """Fitted maps as the function that `Segmented` takes; unlike a method, it can be stored."""
+
+    maps: Any
+
+    def __call__(self, log_p: Array) -> Array:
+        """Return log calibrated masses, (n_rows, n_segments)."""
+        return self.maps.predict_log_columns(log_p)
+
+
 class OneVsRestCalibrator(Calibrator):
     """Cut the target into segments, calibrate each segment's mass, renormalise.
 
@@ -177,6 +188,6 @@ class OneVsRestCalibrator(Calibrator):
         return Segmented(
             dist,
             self.thresholds_,
-            self.maps_.predict_log_columns,
+            Reweighting(self.maps_),
             uniform=self.shape == "uniform",
         )

@@ -1,6 +1,6 @@
 """A smooth map h(u, t) on a box, tabulated for speed.
 
-Depends on NumPy, SciPy and `_validation` only.
+Depends on NumPy, SciPy, `_state` and `_validation` only.
 """
 
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from scipy.interpolate import RectBivariateSpline
 
+from regcal._state import WithoutCaches
 from regcal._validation import Array
 from regcal.distributions.probit_mapped import ProbitMap
 
@@ -31,7 +32,7 @@ _LARGEST_BEND = 5.0
 
 
 @dataclass(frozen=True)
-class WarpMap:
+class WarpMap(WithoutCaches):
     """A smooth map h(u, t) on a box, continued linearly in u beyond it.
 
     Along a row's path the map is followed while the path is inside the box; where the path
@@ -64,7 +65,7 @@ class WarpMap:
 
 
 @dataclass(frozen=True)
-class WarpTable:
+class WarpTable(WithoutCaches):
     """A map at fixed knots along u, and linear between many targets along t."""
 
     z: Array  # probit of the base at each knot

@@ -1,6 +1,6 @@
 """The base class of all batches of univariate predictive distributions.
 
-Depends on NumPy, SciPy and `_validation` only.
+Depends on NumPy, SciPy, `_state` and `_validation` only.
 
 A subclass describes itself either on the probability scale (`_logcdf`, `_logsf`, `_logpdf`) or on
 the probit scale (`ProbitDistribution`: ``z(t) = Phi^-1(cdf(t))``, its log slope and its inverse).
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
+from regcal._state import WithoutCaches
 from regcal._validation import Array, as_float_array
 from regcal.distributions._card import distribution_card
 from regcal.distributions._quadrature import integrate, panels_between
@@ -37,12 +38,27 @@ def log_normal_density(z: Array) -> Array:
         return -0.5 * z * z - LOG_SQRT_2PI
 
 
-class Distribution(ABC):
+class Distribution(WithoutCaches, ABC):
     """A batch of univariate predictive distributions, one per row.
 
     Points follow one rule in every method: a scalar is the same point for all rows, a 1-D array
     is one point per row, a 2-D array is rows × points, and ``(1, K)`` is a grid that all rows
     share.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal import Normal
+    >>> dist = Normal([0.0, 1.0], [1.0, 1.0])
+    >>> len(dist), dist[1:].mean()
+    (2, array([1.]))
+    >>> dist.cdf(0.0).round(2)  # the same point for all rows
+    array([0.5 , 0.16])
+    >>> dist.cdf([0.0, 1.0])  # one point per row
+    array([0.5, 0.5])
+    >>> dist.cdf(np.array([[0.0, 1.0]])).round(2)  # a grid for all rows
+    array([[0.5 , 0.84],
+           [0.16, 0.5 ]])
     """
 
     # How many temporary values one point costs, for the memory budget.

@@ -1,6 +1,6 @@
 """Distributions whose probit has been mapped: the result of scaling and of PIT recalibration.
 
-Depends on NumPy, SciPy and `_validation` only.
+Depends on NumPy, SciPy, `_state` and `_validation` only.
 """
 
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from typing import Protocol, Self
 
 import numpy as np
 
+from regcal._state import WithoutCaches
 from regcal._validation import Array
 from regcal.distributions.base import Distribution, ProbitDistribution
 
@@ -69,7 +70,7 @@ class ScaleMap:
 
 
 @dataclass(frozen=True)
-class PiecewiseMap:
+class PiecewiseMap(WithoutCaches):
     """A map whose slope runs linearly between the values given at both ends of an interval.
 
     Interval k reaches from ``knots[k]`` to ``knots[k + 1]``, with slope ``left[k]`` at its start

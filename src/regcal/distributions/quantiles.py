@@ -23,7 +23,18 @@ _STEEPEST_TAIL = 5.0
 
 
 class CrossingQuantilesWarning(UserWarning):
-    """Some predicted quantiles decreased with their level and were sorted."""
+    """Some predicted quantiles decreased with their level and were sorted.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from regcal import CrossingQuantilesWarning, Quantiles
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", CrossingQuantilesWarning)
+    ...     dist = Quantiles([0.1, 0.5, 0.9], [[1.0, 3.0, 2.0]])
+    >>> dist.median()
+    array([2.])
+    """
 
 
 class Quantiles(ProbitDistribution):

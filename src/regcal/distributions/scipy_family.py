@@ -6,6 +6,7 @@ Depends on NumPy, SciPy and `_validation` only.
 from typing import Any, Self
 
 import numpy as np
+import scipy.stats
 from scipy.special import ndtr
 
 from regcal._validation import Array
@@ -52,6 +53,23 @@ class ScipyDistribution(Distribution):
         self.family = family
         self.parameters = [np.array(p, dtype=float) for p in parameters]
         self._check()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        name = getattr(self.family, "name", "")
+        if type(getattr(scipy.stats, name, None)) is type(self.family):
+            # a name says as much as the object, which holds functions
+            state["family"] = name
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        family = state["family"]
+        if isinstance(family, str):
+            family = getattr(scipy.stats, family, None)
+            if not isinstance(family, scipy.stats.rv_continuous):
+                msg = f"scipy.stats has no continuous family {state['family']!r}."
+                raise ValueError(msg)
+        vars(self).update(state, family=family)
 
     def _scipy(self, method: str, *arguments: Any, **options: Any) -> Any:
         """Call a method of the family with all parameters as columns."""

@@ -234,9 +234,8 @@ class Warped(ProbitDistribution):
         z, eta = np.broadcast_to(self.warp.table.z[:, np.newaxis], slope.shape), self._knots.eta
         return _Pieces.between((z[:-1], z[1:]), (eta[:-1], eta[1:]), (slope[:-1], slope[1:]))
 
-    def _few_pieces(self, z: Array) -> _Pieces:
-        """Return the pieces of a few probits, without all other knots if no row is folded."""
-        k = self.warp.table.piece(z)
+    def _few_pieces(self, k: np.ndarray) -> _Pieces:
+        """Return the pieces after knots `k`, without all other knots if no row is folded."""
         (e0, d0), (e1, d1) = self._follow(k), self._follow(k + 1)
         if not self._safe.all():
             knots = self._knots
@@ -248,7 +247,7 @@ class Warped(ProbitDistribution):
     def _located(self, z: Array) -> Iterator[tuple[slice, _Pieces]]:
         """Yield the pieces in which probits of the base lie, for some rows at a time."""
         if z.shape[1] < _FEW_POINTS:
-            yield slice(None), self._few_pieces(z)
+            yield slice(None), self._few_pieces(self.warp.table.piece(z))
             return
         n_rows = max(1, _BLOCK // z.shape[1])
         for start in range(0, len(z), n_rows):
@@ -291,7 +290,8 @@ class Warped(ProbitDistribution):
         k = np.zeros(probits.shape, dtype=np.intp)
         for eta in self._knots.eta[1:-1]:
             k += probits >= eta[:, np.newaxis]
-        pieces = self._all_pieces.take(_numbers(k))
+        few = probits.shape[1] < _FEW_POINTS
+        pieces = self._few_pieces(k) if few else self._all_pieces.take(_numbers(k))
         return self.base._from_probit(pieces.inverse(probits))
 
     def _kinks(self) -> Array:

@@ -22,7 +22,16 @@ __all__ = ["DenseDesign", "Design", "TensorDesign"]
 
 
 class Design(Protocol):
-    """A feature matrix X of shape (n_observations, n_coefficients)."""
+    """A feature matrix X of shape (n_observations, n_coefficients).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal.gp import DenseDesign
+    >>> design = DenseDesign(np.array([[1.0, 0.0], [1.0, 2.0]]))
+    >>> design.predict(np.array([1.0, 1.0]))
+    array([1., 3.])
+    """
 
     @property
     def n_coefficients(self) -> int:

@@ -17,7 +17,15 @@ __all__ = ["RBF", "Kernel", "Matern32", "Matern52"]
 
 
 class Kernel(Protocol):
-    """What the Hilbert-space expansion needs to know about a kernel."""
+    """What the Hilbert-space expansion needs to know about a kernel.
+
+    Examples
+    --------
+    >>> from regcal.gp import RBF
+    >>> log_density, gradient = RBF().log_spectral_density([[0.0, 0.0]], [0.0, 0.0])
+    >>> log_density.shape, gradient.shape
+    ((1,), (1, 2))
+    """
 
     @property
     def functions_per_box(self) -> float:

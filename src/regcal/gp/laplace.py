@@ -141,6 +141,17 @@ class LaplacePosterior:
         Newton iterations, and evaluations of the evidence, that it took.
     converged : bool
         Whether the mode was found, and the search for theta (if any) ended regularly.
+
+    Examples
+    --------
+    >>> from regcal.gp import BinomialLikelihood, HilbertBasis, ProcessPrior, TensorDesign
+    >>> from regcal.gp import laplace_posterior
+    >>> basis = HilbertBasis(sizes=(6, 6))
+    >>> design = TensorDesign.values(basis, [-0.5, 0.5], [0.0, 0.0])
+    >>> likelihood = BinomialLikelihood(design, successes=[0.0, 1.0])
+    >>> posterior = laplace_posterior(likelihood, ProcessPrior(basis), [0.0, -1.0, -1.0])
+    >>> posterior.coefficients.shape, posterior.log_evidence < 0
+    ((36,), True)
     """
 
     coefficients: NDArray
@@ -218,6 +229,16 @@ def find_mode(
         Stop when the squared Newton decrement, twice the possible gain, is below it.
     max_iterations : int
         Give up after so many steps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal.gp import BinomialLikelihood, DenseDesign, find_mode
+    >>> design = DenseDesign(np.ones((4, 1)))
+    >>> likelihood = BinomialLikelihood(design, np.array([1.0, 1.0, 1.0, 0.0]))
+    >>> mode = find_mode(likelihood, np.ones(1))
+    >>> mode.whitened.round(2)
+    array([0.47])
     """
     whitened = np.zeros(len(scale)) if start is None else start
     outer = np.multiply.outer(scale, scale)

@@ -49,6 +49,14 @@ class Term:
         Turns coefficients into predictors.
     observations : Observations
         What was observed, as a function of the predictors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal.gp import DenseDesign, LogSlope, Term
+    >>> term = Term(DenseDesign(np.eye(2)), LogSlope(np.ones(2)))
+    >>> term.observations.value(term.design.predict(np.zeros(2)))
+    0.0
     """
 
     def __init__(self, design: Design, observations: Observations):
@@ -81,6 +89,14 @@ class Likelihood:
     ----------
     terms : sequence of Term
         Observations of linear predictors; all designs have the same columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal.gp import DenseDesign, Likelihood, LogSlope, Term
+    >>> likelihood = Likelihood([Term(DenseDesign(np.eye(2)), LogSlope(np.ones(2)))])
+    >>> likelihood.n_coefficients, likelihood.evaluate(np.zeros(2)).gradient
+    (2, array([1., 1.]))
     """
 
     def __init__(self, terms: Sequence[Term]):

@@ -28,7 +28,14 @@ class Derivatives(NamedTuple):
 
 
 class Link(Protocol):
-    """A symmetric distribution function F that turns a predictor into a probability."""
+    """A symmetric distribution function F that turns a predictor into a probability.
+
+    Examples
+    --------
+    >>> from regcal.gp import Probit
+    >>> float(Probit().average(0.0, 1.0))
+    0.5
+    """
 
     def log_cdf(self, eta: NDArray) -> NDArray:
         """Return log F."""

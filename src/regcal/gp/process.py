@@ -22,7 +22,14 @@ __all__ = ["BasisWarning", "FittedProcess", "fit_process"]
 
 
 class BasisWarning(UserWarning):
-    """The basis is too small for the length-scale that was found."""
+    """The basis is too small for the length-scale that was found.
+
+    Examples
+    --------
+    >>> from regcal.gp import BasisWarning
+    >>> issubclass(BasisWarning, UserWarning)
+    True
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +42,18 @@ class FittedProcess:
         Basis and kernel.
     posterior : LaplacePosterior
         Normal approximation at the best hyper-parameters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal.gp import BinomialLikelihood, TensorDesign, fit_process
+    >>> x0, x1 = np.random.default_rng(0).uniform(-1, 1, size=(2, 100))
+    >>> def likelihood(basis):
+    ...     design = TensorDesign.values(basis, x0, x1)
+    ...     return BinomialLikelihood(design, (x0 > 0).astype(float))
+    >>> mean, variance = fit_process(likelihood).moments([-0.5, 0.5], [0.0, 0.0])
+    >>> mean[0] < 0 < mean[1]
+    np.True_
     """
 
     prior: ProcessPrior
@@ -115,6 +134,7 @@ def fit_process(
     search: EvidenceSearch | None = None,
     largest_sizes: tuple[int, int] = (32, 32),
     largest_boundary: float = 2.5,
+    warn: bool = True,
 ) -> FittedProcess:
     """Fit hyper-parameters and coefficients, enlarging the basis where it is too small.
 
@@ -131,9 +151,11 @@ def fit_process(
     search : EvidenceSearch, optional
         How to find the hyper-parameters.
     largest_sizes : tuple of int
-        Most functions per axis. A `BasisWarning` tells when they do not suffice.
+        Most functions per axis.
     largest_boundary : float
         Largest boundary factor. Long length-scales ask for a large one.
+    warn : bool, default=True
+        Whether a `BasisWarning` tells when the largest sizes do not suffice.
 
     Examples
     --------
@@ -162,7 +184,8 @@ def fit_process(
         if larger == basis:
             break
         basis, starts = larger, (posterior.theta,)
-    _warn_if_small(basis, kernel, lengthscales)
+    if warn:
+        _warn_if_small(basis, kernel, lengthscales)
     return FittedProcess(prior, replace(posterior, n_evaluations=n_evaluations))
 
 

@@ -40,7 +40,15 @@ class NormalScore:
 
 @dataclass(frozen=True, eq=False)
 class LogSlope:
-    """The logarithm of the relative slope 1 + predictor, which must be positive."""
+    """The logarithm of the relative slope 1 + predictor, which must be positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal.gp import LogSlope
+    >>> LogSlope(np.ones(2)).value(np.array([0.0, -1.5]))
+    -inf
+    """
 
     weights: NDArray
     constant_curvature: ClassVar[bool] = False
@@ -66,6 +74,13 @@ class SoftSlope:
 
     It is the derivative observation of Riihimäki & Vehtari (2010); `width` is how far below zero
     the slope may go before it hurts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal.gp import SoftSlope
+    >>> round(SoftSlope(np.ones(1), width=0.1).value(np.array([-1.0])), 3)
+    -0.693
     """
 
     weights: NDArray
@@ -93,6 +108,14 @@ class Barrier(NamedTuple):
         Turns coefficients into relative slopes minus one.
     observations : LogSlope or SoftSlope
         How strongly, and how hard.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal.gp import Barrier, DenseDesign, SoftSlope
+    >>> barrier = Barrier(DenseDesign(np.eye(2)), SoftSlope(np.ones(2), width=0.1))
+    >>> barrier.design.n_coefficients
+    2
     """
 
     design: Design

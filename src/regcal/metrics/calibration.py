@@ -60,6 +60,14 @@ class PitHistogram:
         Simultaneous band: all bars of a calibrated model lie inside with probability
         `confidence` or more.
     confidence : float
+
+    Examples
+    --------
+    >>> from regcal import Normal
+    >>> from regcal.metrics import pit_histogram
+    >>> histogram = pit_histogram([-1.0, -0.2, 0.2, 1.0], Normal([0.0] * 4, [1.0] * 4), bins=2)
+    >>> histogram.density
+    array([1., 1.])
     """
 
     edges: Array
@@ -134,6 +142,14 @@ class UniformityTest:
     chi2_statistic : float
         Pearson's, over equally wide bins. Sensitive to a wrong spread or shape.
     chi2_p_value : float
+
+    Examples
+    --------
+    >>> from regcal import Normal
+    >>> from regcal.metrics import pit_test
+    >>> test = pit_test([-1.0, -0.2, 0.2, 1.0], Normal([0.0] * 4, [1.0] * 4))
+    >>> round(test.ks_statistic, 2), test.ks_p_value > 0.05
+    (0.17, True)
     """
 
     ks_statistic: float
@@ -206,6 +222,15 @@ class CalibrationTest:
         Mean of `raw_error` if the model were calibrated, by simulation.
     p_value : float
         Probability of a `raw_error` at least this large if the model were calibrated.
+
+    Examples
+    --------
+    >>> from regcal import Normal
+    >>> from regcal.metrics import quantile_calibration_test
+    >>> y = [-1.0, -0.2, 0.2, 1.0]
+    >>> test = quantile_calibration_test(y, Normal([3.0] * 4, [1.0] * 4), random_state=0)
+    >>> test.p_value < 0.05, test.raw_error > test.expected
+    (True, True)
     """
 
     error: float
@@ -385,6 +410,13 @@ class CoverageCurve:
         Simultaneous band: a calibrated model's curve lies inside with probability `confidence` or
         more.
     confidence : float
+
+    Examples
+    --------
+    >>> from regcal import Normal
+    >>> from regcal.metrics import coverage_curve
+    >>> coverage_curve([-1.0, -0.2, 0.2, 1.0], Normal([0.0] * 4, [1.0] * 4), [0.5, 0.9]).observed
+    array([0.5, 1. ])
     """
 
     nominal: Array

@@ -41,6 +41,14 @@ class ComparedMetric:
     differences, difference_errors : ndarray of shape (n_models,)
         Each model less the first on the same rows, with the standard error of that paired
         difference. 0 for the first model.
+
+    Examples
+    --------
+    >>> from regcal import Normal, compare
+    >>> wide, narrow = Normal([0.0, 0.0], [2.0, 2.0]), Normal([0.0, 0.0], [1.0, 1.0])
+    >>> metric = compare([0.5, -0.5], {"wide": wide, "narrow": narrow})["log score"]
+    >>> metric.better, metric.differences.round(2)
+    ('larger', array([0. , 0.6]))
     """
 
     name: str
@@ -60,6 +68,13 @@ class Comparison:
     models : tuple of str
     metrics : tuple of ComparedMetric
     n_rows : int
+
+    Examples
+    --------
+    >>> from regcal import Normal, compare
+    >>> table = compare([0.5, -0.5], {"model": Normal([0.0, 0.0], [1.0, 1.0])})
+    >>> table.models, table.n_rows, table["CRPS"].values.round(3)
+    (('model',), 2, array([0.331]))
     """
 
     models: tuple[str, ...]

@@ -267,6 +267,12 @@ class MeanScore:
     mean : float
     standard_error : float
         nan for a single row.
+
+    Examples
+    --------
+    >>> from regcal.metrics import mean_score
+    >>> mean_score([1.0, 2.0, 3.0]).mean
+    2.0
     """
 
     mean: float

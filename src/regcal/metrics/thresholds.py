@@ -99,6 +99,15 @@ class ReliabilityCurve:
     lower, upper : ndarray of shape (n_thresholds, n_points)
         Consistency band: where `observed` would lie if the model were calibrated.
     confidence : float
+
+    Examples
+    --------
+    >>> from regcal import Normal
+    >>> from regcal.metrics import reliability_curve
+    >>> dist = Normal([-1.0, -1.0, 1.0, 1.0], [1.0] * 4)
+    >>> curve = reliability_curve([-2.0, 1.0, 2.0, -1.0], dist, thresholds=[0.0], bins=2)
+    >>> curve.predicted.round(2), curve.observed
+    (array([[0.16, 0.84]]), array([[0.5, 0.5]]))
     """
 
     thresholds: Array
@@ -345,6 +354,17 @@ class ThresholdCalibrationTest(CalibrationTest):
     p_values : ndarray of shape (n_thresholds,)
         Adjusted for looking at all thresholds at once: if the model is calibrated, the smallest is
         below 0.05 with a probability of about 0.05.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal import Normal
+    >>> from regcal.metrics import threshold_calibration_test
+    >>> y = np.random.default_rng(0).normal(size=200)
+    >>> dist = Normal(np.full(200, 1.0), np.ones(200))
+    >>> test = threshold_calibration_test(y, dist, thresholds=[0.0], random_state=0)
+    >>> test.p_value < 0.05, test.biases.round(1)
+    (True, array([-0.3]))
     """
 
     thresholds: Array
@@ -445,6 +465,15 @@ class BrierDecomposition:
         What recalibrated forecasts gain over a constant one; larger is better.
     uncertainty : ndarray of shape (n_thresholds,)
         Score of the best constant forecast; a property of the outcomes.
+
+    Examples
+    --------
+    >>> from regcal import Normal
+    >>> from regcal.metrics import brier_decomposition
+    >>> dist = Normal([-1.0, -1.0, 1.0, 1.0], [1.0] * 4)
+    >>> parts = brier_decomposition([-2.0, -1.0, 2.0, 1.0], dist, thresholds=[0.0])
+    >>> parts.score.round(3), parts.uncertainty
+    (array([0.025]), array([0.25]))
     """
 
     thresholds: Array

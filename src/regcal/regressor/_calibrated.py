@@ -18,6 +18,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from regcal._html import Curve, FittedCard, Summary
+from regcal._state import Auditable
 from regcal._validation import Array
 from regcal.adapters import check_can_predict, predict_dist
 from regcal.calibrators import AutoCalibrator, Calibrator, calibrator_names, get_calibrator
@@ -72,7 +73,9 @@ class _HeldOut:
         return clone(calibrator).fit(self.dist, self.y, sample_weight=self.weights)
 
 
-class CalibratedRegressorCV(FittedCard, RegressorMixin, MetaEstimatorMixin, BaseEstimator):
+class CalibratedRegressorCV(
+    FittedCard, Auditable, RegressorMixin, MetaEstimatorMixin, BaseEstimator
+):
     """Calibrate a regressor's predictive distributions on rows it was not trained on.
 
     Parameters

@@ -76,13 +76,12 @@ def check_training_data(owner: Any, X: Any, y: Any) -> tuple[Any, Array]:
 def router_for(owner: Any) -> MetadataRouter:
     """Return the routes of metadata from `owner.fit` to its estimator and its splitter."""
     to_fit = MethodMapping().add(caller="fit", callee="fit")
-    to_split = MethodMapping().add(caller="fit", callee="split")
-    return (
-        MetadataRouter(owner=owner)
-        .add_self_request(owner)
-        .add(estimator=owner.estimator, method_mapping=to_fit)
-        .add(splitter=owner.cv, method_mapping=to_split)
-    )
+    router = MetadataRouter(owner=owner).add_self_request(owner)
+    router.add(estimator=owner.estimator, method_mapping=to_fit)
+    if hasattr(owner, "cv"):
+        to_split = MethodMapping().add(caller="fit", callee="split")
+        router.add(splitter=owner.cv, method_mapping=to_split)
+    return router
 
 
 def route_metadata(

@@ -1,0 +1,37 @@
+"""
+Let auto choose the method
+==========================
+
+``auto`` halves the calibration rows, fits every method on one half and scores it on the other, both
+ways, and takes the simplest method within one standard error of the best. Its table of scores tells
+how clear the choice was.
+"""
+
+import matplotlib.pyplot as plt
+from sklearn.linear_model import BayesianRidge
+from sklearn.model_selection import train_test_split
+
+import regcal
+from regcal.datasets import load_airfoil, load_concrete, load_diabetes
+
+LOADERS = {"diabetes": load_diabetes, "concrete": load_concrete, "airfoil": load_airfoil}
+
+fig, axes = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained", sharey=True)
+for ax, (name, loader) in zip(axes, LOADERS.items(), strict=True):
+    data = loader()
+    X, X_new, y, y_new = train_test_split(data.X, data.y, random_state=0)
+    model = regcal.CalibratedRegressorCV(BayesianRidge(), "auto").fit(X, y)
+    scores = model.selection_.scores_
+    ax.errorbar(
+        [-score.behind for score in scores],
+        range(len(scores)),
+        xerr=[score.standard_error for score in scores],
+        fmt="o",
+        capsize=3,
+    )
+    ax.set(title=f"{name}: {model.selection_.chosen_}", xlabel="Log score, relative to the best")
+    before = regcal.predict_dist(BayesianRidge().fit(X, y), X_new)
+    gain = regcal.log_score(y_new, model.predict_dist(X_new)) - regcal.log_score(y_new, before)
+    print(f"{name:9} chose {model.selection_.chosen_:11} gain on new rows {gain.mean():+.3f}")
+axes[0].set(yticks=range(len(scores)), yticklabels=[score.name for score in scores])
+axes[0].invert_yaxis()

@@ -1,0 +1,65 @@
+"""How good predictions are, for people and for model files.
+
+Depends on regcal's metrics.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+import regcal
+from regcal import Distribution
+from regcal.cli._console import note, note_table
+from regcal.cli._rows import Columns, TableModel, distributions, fitted
+from regcal.metrics import interval_coverage
+from regcal.regressor import HeldOutScore
+
+# Every fifth row is held out to judge, if that leaves enough to judge by.
+_SHARE = 5
+_FEWEST_ROWS = 100
+
+
+def hold_out(n_rows: int) -> np.ndarray:
+    """Return which rows, dealt at random and always in the same way, are held out."""
+    return np.random.default_rng(0).permutation(n_rows) % _SHARE == 0
+
+
+def scores_on_held_out_rows(
+    model: TableModel, columns: Columns, held_out: np.ndarray, **options: Any
+) -> list[HeldOutScore]:
+    """Fit a copy of the model without some rows and judge it on them."""
+    if held_out.sum() * _SHARE < _FEWEST_ROWS:
+        return []
+    rest = {name: column[~held_out] for name, column in columns.items()}
+    judged = {name: column[held_out] for name, column in columns.items()}
+    own = {name: value[~held_out] for name, value in options.items() if value is not None}
+    copy = fitted(clone(model), rest, **own)
+    y = judged[model.target]
+    before, after = (distributions(copy, judged, calibrated=after) for after in (False, True))
+    return held_out_scores(y, before, after)
+
+
+def held_out_scores(y: np.ndarray, before: Distribution, after: Distribution) -> list[HeldOutScore]:
+    """Return the scores that a model file keeps."""
+
+    def score(name: str, better: str, metric: Any) -> HeldOutScore:
+        first, second = (float(np.mean(metric(y, dist))) for dist in (before, after))
+        return HeldOutScore(name, first, second, better, len(y))
+
+    return [
+        score("log score", "larger", regcal.log_score),
+        score("CRPS", "smaller", regcal.crps),
+        score("coverage 90 %", "90 %", lambda y, dist: interval_coverage(y, dist, 0.9)),
+    ]
+
+
+def note_scores(scores: Sequence[HeldOutScore]) -> None:
+    """Tell people how calibration did on rows that were held out."""
+    if not scores:
+        note("There are too few rows to hold some out and judge by them.")
+        return
+    rows = [(s.name, f"{s.before:.4g}", f"{s.after:.4g}", s.better) for s in scores]
+    note_table(("", "before", "after", "better"), rows)
+    note(f"On {scores[0].rows} rows that were held out to judge; the model itself uses all rows.")

@@ -1,0 +1,73 @@
+"""Models in files, and what they need of a table.
+
+Depends on regcal's persistence and table models.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import regcal
+from regcal.cli._errors import InputError
+from regcal.cli._predictions import prediction_columns
+from regcal.cli._reading import Layout
+from regcal.cli._rows import TableModel
+from regcal.regressor import TableCalibrator, TableRegressor
+
+
+def load_model(path: str, trusted: list[str] | None) -> Any:
+    """Return what is in a model file."""
+    check_model_file(path)
+    try:
+        return regcal.load(path, trusted=tuple(trusted or ()))
+    except regcal.FileError as error:
+        # what Python users pass as trusted= is an option here
+        text = str(error)
+        if "trusted=" in text:
+            text = text[: text.index(". If you trust")] + (
+                ". If you trust where the file comes from and what these do, pass --trust NAME "
+                "for each of them."
+            )
+        raise InputError(text) from error
+
+
+def check_model_file(path: str) -> None:
+    """Refuse a path that is no file."""
+    if not Path(path).is_file():
+        msg = f"There is no model file {path}. Make one by regcal fit or regcal calibrate --save."
+        raise InputError(msg)
+
+
+def model_for_table(
+    model: Any,
+    layout: Layout,
+    *,
+    mean: str | None = None,
+    std: str | None = None,
+    quantiles: str | None = None,
+    samples: str | None = None,
+    target: str | None = None,
+) -> TableModel:
+    """Return a model that knows its columns, from what a file holds and from the options."""
+    options = (mean, std, quantiles, samples)
+    named = any(option is not None for option in options)
+    if isinstance(model, TableCalibrator | regcal.Calibrator):
+        inner = model.calibrator_ if isinstance(model, TableCalibrator) else model
+        known = model.columns if isinstance(model, TableCalibrator) else None
+        columns = prediction_columns(layout, *options) if named or known is None else known
+        own = TableCalibrator(columns, inner, str(target or getattr(model, "target", "y")))
+        own.calibrator_, own.n_rows_seen_ = inner, inner.n_rows_seen_
+        return own
+    if named:
+        msg = "This model makes its own predictions. Leave out the options that name them."
+        raise InputError(msg)
+    if isinstance(model, TableRegressor):
+        return model.set_params(target=target) if target else model
+    if isinstance(model, regcal.CalibratedRegressorCV) and hasattr(model, "feature_names_in_"):
+        table_model = TableRegressor(model, tuple(model.feature_names_in_), target=target or "y")
+        table_model.model_ = model
+        return table_model
+    msg = (
+        f"The file holds a {type(model).__name__}, which does not know the columns of a table. "
+        "Make the model by regcal fit or regcal calibrate --save, or fit it on a data frame."
+    )
+    raise InputError(msg)

@@ -1,0 +1,97 @@
+"""Options that several commands share.
+
+Depends on typer.
+"""
+
+from typing import Annotated
+
+import typer
+
+import regcal
+
+_IN, _OUT = "Predictions in the table", "Columns to write"
+
+Target = Annotated[str, typer.Option(help="Column of outcomes.", show_default=False)]
+Mean = Annotated[str | None, typer.Option(help="Column of predicted means.", rich_help_panel=_IN)]
+Std = Annotated[
+    str | None, typer.Option(help="Column of predicted standard deviations.", rich_help_panel=_IN)
+]
+QUANTILES_HELP = (
+    "Columns of predicted quantiles, such as q05,q50,q95 or 'q*'. Levels are taken from the names; "
+    "if those do not tell: low=0.05,mid=0.5,high=0.95."
+)
+InputQuantiles = Annotated[
+    str | None,
+    typer.Option("--quantiles", "--quantile-columns", help=QUANTILES_HELP, rich_help_panel=_IN),
+]
+QuantileColumns = Annotated[
+    str | None, typer.Option("--quantile-columns", help=QUANTILES_HELP, rich_help_panel=_IN)
+]
+Samples = Annotated[
+    str | None,
+    typer.Option(
+        help="Columns of draws: names, a common start such as draw_, or a pattern such as 'draw*'.",
+        rich_help_panel=_IN,
+    ),
+]
+
+LEVELS_HELP = "Quantiles to write, such as 0.05,0.5,0.95 (which is the default)."
+Levels = Annotated[str | None, typer.Option(help=LEVELS_HELP, rich_help_panel=_OUT)]
+LevelsOfPredict = Annotated[
+    str | None, typer.Option("--quantiles", "--levels", help=LEVELS_HELP, rich_help_panel=_OUT)
+]
+Interval = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Central interval with this probability, such as 0.9: lower_90, upper_90.",
+        rich_help_panel=_OUT,
+    ),
+]
+Below = Annotated[
+    list[str] | None,
+    typer.Option(help="P(Y <= t) for this t; may be repeated.", rich_help_panel=_OUT),
+]
+Above = Annotated[
+    list[str] | None,
+    typer.Option(help="P(Y > t) for this t; may be repeated.", rich_help_panel=_OUT),
+]
+Moments = Annotated[
+    bool,
+    typer.Option(
+        "--moments", help="Mean and standard deviation; much slower.", rich_help_panel=_OUT
+    ),
+]
+Keep = Annotated[
+    str | None,
+    typer.Option(
+        help="Columns of the table to pass on, such as id,date; all by default.",
+        rich_help_panel=_OUT,
+    ),
+]
+Output = Annotated[
+    str,
+    typer.Option("--output", "-o", help="File to write, .csv or .parquet; - is standard output."),
+]
+
+CalibratorName = Annotated[
+    str,
+    typer.Option(
+        help=f"Method: {', '.join(regcal.calibrator_names())}.",
+        autocompletion=regcal.calibrator_names,
+        show_default=True,
+    ),
+]
+Trust = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Full name of a class, neither regcal's nor scikit-learn's, that the model file may "
+        "use; may be repeated. Trust only what you would run."
+    ),
+]
+SkipMissing = Annotated[
+    bool,
+    typer.Option(
+        "--skip-missing", help="Leave out rows with missing values instead of refusing the table."
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Write the result as JSON.")]

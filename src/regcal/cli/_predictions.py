@@ -1,0 +1,131 @@
+"""Which columns hold predictions, from the options of a command.
+
+Depends on `_reading` and regcal's table models.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from regcal.cli._errors import InputError
+from regcal.cli._reading import Layout
+from regcal.regressor import PredictionColumns
+
+_WAYS = "--mean and --std, --quantiles, or --samples"
+
+
+def prediction_columns(
+    layout: Layout,
+    mean: str | None,
+    std: str | None,
+    quantiles: str | None,
+    samples: str | None,
+) -> PredictionColumns:
+    """Return the columns that the options name, after checking that the table has them."""
+    given = [mean is not None or std is not None, quantiles is not None, samples is not None]
+    if sum(given) != 1:
+        msg = f"Say where the predictions are by one of {_WAYS}."
+        if sum(given) > 1 and quantiles is not None:
+            msg += " Here --quantiles names columns; for quantiles to write, use --levels."
+        raise InputError(msg)
+    if quantiles is not None:
+        columns = _quantile_columns(layout, quantiles)
+    elif samples is not None:
+        columns = PredictionColumns("samples", _sample_columns(layout, samples))
+    elif mean is None or std is None:
+        msg = "--mean and --std belong together: name the columns of both."
+        raise InputError(msg)
+    else:
+        columns = PredictionColumns("normal", (mean, std))
+    for name in columns.names:
+        layout.position(name)
+    return columns
+
+
+def _quantile_columns(layout: Layout, option: str) -> PredictionColumns:
+    pairs = []
+    for part in split_names(option):
+        known = part in layout.names
+        name, _, level = (part, "", "") if known else part.partition("=")
+        for column in _matching(layout, name):
+            pairs.append((level_of(level or column, column), column))
+    pairs.sort()
+    levels = tuple(level for level, _ in pairs)
+    if len(set(levels)) < max(2, len(levels)):
+        msg = (
+            f"--quantiles {option} gives the levels {', '.join(f'{one:g}' for one in levels)}. "
+            "At least two different ones are needed, each once."
+        )
+        raise InputError(msg)
+    return PredictionColumns("quantiles", tuple(name for _, name in pairs), levels)
+
+
+def _sample_columns(layout: Layout, option: str) -> tuple[str, ...]:
+    names = [name for part in split_names(option) for name in _matching(layout, part)]
+    if len(names) == 1:
+        names = [name for name in layout.names if name.startswith(names[0])]
+    if len(names) < 2:
+        msg = (
+            f"--samples {option} names {len(names)} column of {layout.label}; at least two draws "
+            "are needed. Name them all, a common start such as draw_, or a pattern such as 'draw*'."
+        )
+        raise InputError(msg)
+    return tuple(names)
+
+
+def _matching(layout: Layout, name: str) -> list[str]:
+    """Return the columns that a name, a pattern or a common start stands for."""
+    if name in layout.names:
+        return [name]
+    if any(mark in name for mark in "*?["):
+        found = [one for one in layout.names if fnmatchcase(one, name)]
+    else:
+        found = [one for one in layout.names if re.fullmatch(re.escape(name) + r"[\d.]+", one)]
+    if not found:
+        layout.position(name)  # says what the table has
+    return found
+
+
+def split_names(option: str) -> list[str]:
+    """Return the parts of a list that is separated by commas."""
+    return [part.strip() for part in option.split(",") if part.strip()]
+
+
+def level_of(text: str, name: str) -> float:
+    """Return the level that a column's name tells.
+
+    Examples
+    --------
+    >>> from regcal.cli._predictions import level_of
+    >>> [level_of(name, name) for name in ("q05", "P50", "0.9", "q97.5", "q_0.25", "q975")]
+    [0.05, 0.5, 0.9, 0.975, 0.25, 0.975]
+    """
+    found = re.search(r"(\d*\.?\d+)\s*%?$", text.strip())
+    digits = found.group(1) if found else ""
+    if digits.startswith(("0.", ".")):
+        level = float(digits)
+    elif re.fullmatch(r"\d{3,}", digits) and digits != "100":  # q025, q975
+        level = float("0." + digits)
+    else:
+        level = float(digits or "nan") / 100
+    if not 0 < level < 1:
+        msg = (
+            f"The name {name!r} does not tell a level between 0 and 1, as q05, q97.5 or 0.5 do. "
+            f"Write it as --quantiles '{name}=0.05,...'."
+        )
+        raise InputError(msg)
+    return round(level, 12)
+
+
+def numbers_in(texts: Sequence[str] | None, flag: str) -> tuple[float, ...]:
+    """Return the numbers of an option that was given several times, or with commas, or not."""
+    try:
+        numbers = [float(part) for text in texts or () for part in split_names(text)]
+    except ValueError as error:
+        msg = f"{flag} takes numbers, such as 0.5 or 0.05,0.95. {str(error).capitalize()}."
+        raise InputError(msg) from error
+    if not all(map(math.isfinite, numbers)):
+        msg = f"{flag} takes finite numbers, got {', '.join(texts or ())}."
+        raise InputError(msg)
+    return tuple(numbers)

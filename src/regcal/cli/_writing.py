@@ -1,0 +1,188 @@
+"""Tables out: CSV and Parquet, complete or not at all.
+
+Depends on pyarrow. A file is written beside its place and moved there at the end, so that an
+error or an interrupt leaves nothing behind.
+"""
+
+import csv
+import io
+import os
+import secrets
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
+
+from regcal.cli._errors import InputError
+from regcal.cli._reading import Layout
+
+_PARQUET = (".parquet", ".pq")
+_TEXT = (".csv", ".tsv", ".txt")
+_COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+
+
+@contextmanager
+def complete_file(path: str) -> Iterator[Path]:
+    """Give a path to write to, which becomes `path` when all went well and is removed if not."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir() or not target.parent.is_dir():
+        msg = f"Cannot write to {path}: name a file in a folder that exists."
+        raise InputError(msg)
+    if target.exists() and not target.is_file():  # a device or a pipe
+        yield target
+        return
+    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        yield part
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+class CsvWriter:
+    """Writes columns as CSV, with the separators of the table they come from."""
+
+    def __init__(self, sink: Any, names: list[str], delimiter: str, decimal: str) -> None:
+        self._sink = sink
+        self._delimiter = delimiter
+        self._decimal = decimal
+        line = io.StringIO()
+        csv.writer(line, delimiter=delimiter, lineterminator="\n").writerow(names)
+        sink.write(line.getvalue().encode("utf-8"))
+
+    def write(self, columns: list[pa.Array]) -> None:
+        """Write rows; texts are quoted where that is needed."""
+        if self._decimal != ".":
+            columns = [self._with_decimal(column) for column in columns]
+        batch = pa.RecordBatch.from_arrays(columns, [str(k) for k in range(len(columns))])
+        try:
+            self._sink.write(self._rendered(batch, "none"))
+        except pa.ArrowInvalid:
+            self._sink.write(self._rendered(batch, "needed"))
+
+    def _rendered(self, batch: pa.RecordBatch, quoting: str) -> pa.Buffer:
+        buffer = pa.BufferOutputStream()
+        options = pyarrow.csv.WriteOptions(
+            include_header=False, delimiter=self._delimiter, quoting_style=quoting
+        )
+        pyarrow.csv.write_csv(batch, buffer, options)
+        return buffer.getvalue()
+
+    def _with_decimal(self, column: pa.Array) -> pa.Array:
+        if not pa.types.is_floating(column.type):
+            return column
+        return pc.replace_substring(column.cast(pa.string()), ".", self._decimal)
+
+    def close(self) -> None:
+        """Write what is left."""
+        self._sink.flush()
+
+
+class ParquetWriter:
+    """Writes columns as Parquet; texts of a CSV file become numbers where all of them are."""
+
+    def __init__(self, path: str, names: list[str], from_text: bool) -> None:
+        self._path = path
+        self._names = names
+        self._from_text = from_text
+        self._writer: Any = None
+        self._rows = 0
+
+    def write(self, columns: list[pa.Array]) -> None:
+        """Write rows with the types of the first ones."""
+        if self._writer is None:
+            columns = [_typed(column) if self._from_text else column for column in columns]
+            fields = [
+                pa.field(name, column.type)
+                for name, column in zip(self._names, columns, strict=True)
+            ]
+            self._schema = pa.schema(fields)
+            self._writer = pyarrow.parquet.ParquetWriter(self._path, self._schema)
+        columns = [
+            self._cast(column, field) for column, field in zip(columns, self._schema, strict=True)
+        ]
+        self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
+        self._rows += len(columns[0])
+
+    def _cast(self, column: pa.Array, field: pa.Field) -> pa.Array:
+        if column.type == field.type:
+            return column
+        try:
+            return _without_blanks(column).cast(field.type)
+        except pa.ArrowInvalid as error:
+            msg = (
+                f"Column {field.name!r} began with values of type {field.type}, but after row "
+                f"{self._rows} there are others ({error}). Write CSV, or leave the column out by "
+                "--keep."
+            )
+            raise InputError(msg) from error
+
+    def close(self) -> None:
+        """Write what is left."""
+        if self._writer is not None:
+            self._writer.close()
+
+
+def _without_blanks(texts: pa.Array) -> pa.Array:
+    return pc.if_else(pc.equal(texts, ""), pa.scalar(None, texts.type), texts)
+
+
+def _typed(column: pa.Array) -> pa.Array:
+    """Return texts as whole numbers or numbers, if all are; 007 stays a text."""
+    if not pa.types.is_string(column.type):
+        return column
+    if pc.any(pc.match_substring_regex(column, r"^-?0\d")).as_py():
+        return column
+    for kind in (pa.int64(), pa.float64()):
+        try:
+            return _without_blanks(column).cast(kind)
+        except pa.ArrowInvalid:
+            continue
+    return column
+
+
+@contextmanager
+def open_output(path: str, names: list[str], layout: Layout) -> Iterator[Any]:
+    """Give a writer for CSV or Parquet, by the ending of `path`; ``-`` is standard output.
+
+    Parameters
+    ----------
+    path : str
+    names : list of str
+        Column names.
+    layout : Layout
+        Of the table that the rows come from: CSV is written with the same separators.
+    """
+    if path == "-":
+        writer = CsvWriter(sys.stdout.buffer, names, layout.delimiter or ",", layout.decimal)
+        yield writer
+        writer.close()
+        return
+    compression = _COMPRESSED.get(Path(path).suffix.lower())
+    ending = Path(path).suffixes[-2:][0].lower() if compression else Path(path).suffix.lower()
+    if ending not in (*_PARQUET, *_TEXT, "") or (compression and ending in _PARQUET):
+        msg = f"Cannot write {path}: the ending {ending!r} is not known. Use .csv or .parquet."
+        raise InputError(msg)
+    delimiter = "\t" if ending == ".tsv" else layout.delimiter or ","
+    with complete_file(path) as part:
+        if ending in _PARQUET:
+            columns = ParquetWriter(str(part), names, from_text=layout.delimiter is not None)
+            try:
+                yield columns
+            finally:
+                columns.close()
+            return
+        with pa.output_stream(str(part), compression=compression) as sink:
+            yield CsvWriter(sink, names, delimiter, layout.decimal)
+
+
+def as_column(values: np.ndarray) -> pa.Array:
+    """Return numbers as a column; what is not a number becomes an empty cell."""
+    return pa.array(values, from_pandas=True)

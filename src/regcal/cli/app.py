@@ -1,0 +1,91 @@
+"""The application: its commands, and what happens when one fails.
+
+To add a command, write a function in a file of its own in `regcal.cli.commands` and name it in
+`COMMANDS`; its name and docstring become the command's. A group of commands is a `typer.Typer` in
+such a file, added by ``app.add_typer(module.app, name="...")``.
+"""
+
+import os
+import signal
+import sys
+from types import FrameType
+from typing import Annotated
+
+import pyarrow as pa
+import typer
+
+import regcal
+from regcal.cli._console import note, warnings_as_notes
+from regcal.cli.commands.calibrate import calibrate
+from regcal.cli.commands.demo import demo
+from regcal.cli.commands.evaluate import evaluate
+from regcal.cli.commands.fit import fit
+from regcal.cli.commands.info import info
+from regcal.cli.commands.predict import predict
+from regcal.cli.commands.report import report
+from regcal.cli.commands.reproduce import app as reproduce
+
+COMMANDS = (calibrate, fit, predict, evaluate, report, info, demo)
+
+BAD_INPUT, INTERRUPTED, TERMINATED = 2, 130, 143
+
+app = typer.Typer(
+    name="regcal",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in COMMANDS:
+    app.command()(command)
+app.add_typer(reproduce, name="reproduce")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"regcal {regcal.__version__}")
+        raise typer.Exit
+
+
+@app.callback(epilog="Try it on real data: regcal demo --files regcal-demo")
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Calibrate predictive distributions: probabilities and quantiles that hold.
+
+    Tables are CSV or Parquet files, or - for standard input and output.
+    """
+
+
+def run() -> int:
+    """Run the command of this process; return its exit code."""
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        with warnings_as_notes():
+            app()
+    except (KeyboardInterrupt, pa.ArrowCancelled):
+        return INTERRUPTED
+    except BrokenPipeError:
+        # the reader of our output has seen enough; keep Python from complaining when it flushes
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (ValueError, TypeError, ImportError, MemoryError, OSError) as error:
+        note(f"Error: {_in_words(error)}")
+        return BAD_INPUT
+    return 0
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    """End as after an interrupt, so that files are tidied up."""
+    raise SystemExit(TERMINATED)
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return "There is not enough memory. Pass fewer rows, or fewer columns."
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename or 'A file'}: {error.strerror}."
+    return str(error)

@@ -1,0 +1,110 @@
+"""``regcal calibrate``: correct predictions that stand in files."""
+
+from typing import Annotated, Any
+
+import typer
+
+import regcal
+from regcal.cli import _options as options
+from regcal.cli._answers import Answers
+from regcal.cli._console import note, show_json
+from regcal.cli._errors import InputError
+from regcal.cli._judging import hold_out, note_scores, scores_on_held_out_rows
+from regcal.cli._predictions import prediction_columns
+from regcal.cli._reading import open_table
+from regcal.cli._rows import RowReader, TableCalibrator, fitted
+from regcal.cli._streaming import apply_model
+from regcal.cli._writing import complete_file
+
+
+def calibrate(
+    calibration: Annotated[
+        str,
+        typer.Argument(
+            metavar="CAL",
+            help="Table of predictions with outcomes, of rows the model has not seen.",
+        ),
+    ],
+    target: options.Target,
+    mean: options.Mean = None,
+    std: options.Std = None,
+    quantiles: options.InputQuantiles = None,
+    samples: options.Samples = None,
+    calibrator: options.CalibratorName = "auto",
+    apply: Annotated[
+        str | None, typer.Option(metavar="NEW", help="Table of predictions to correct.")
+    ] = None,
+    output: options.Output = "-",
+    save: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Keep the calibrator for regcal predict.")
+    ] = None,
+    levels: options.Levels = None,
+    interval: options.Interval = None,
+    below: options.Below = None,
+    above: options.Above = None,
+    moments: options.Moments = False,
+    keep: options.Keep = None,
+    skip_missing: options.SkipMissing = False,
+    json: options.Json = False,
+) -> None:
+    """Learn from past predictions and their outcomes, and correct new predictions.
+
+    [bold]Examples[/bold]
+
+    regcal calibrate past.csv --target y --mean mu --std sigma --apply new.csv --output better.csv
+
+    regcal calibrate past.csv --target y --quantiles q05,q50,q95 --apply new.csv --below 40
+
+    regcal calibrate past.parquet --target y --samples draw_ --calibrator gpc --save model.regcal
+    """
+    answers = Answers.from_options(levels, interval, below, above, moments)
+    _check_streams(calibration, apply, output, json)
+    model = _learned(calibration, target, (mean, std, quantiles, samples), calibrator, skip_missing)
+    chosen = getattr(model.calibrator_, "chosen_", calibrator)
+    result: dict[str, Any] = {"calibrator": chosen, "rows": model.n_rows_seen_}
+    result["scores"] = model.scores_
+    if not json:
+        note(f"Learned {chosen} from {model.n_rows_seen_} rows of {model.source_}.")
+        note_scores(model.scores_)
+    if save is not None:
+        with complete_file(save) as part:
+            regcal.save(model, part)
+        result["model"] = save
+    if apply is not None:
+        result["applied"] = apply_model(
+            model, open_table(apply), answers, output, keep=keep, skip_missing=skip_missing
+        )
+    if json:
+        show_json(result)
+
+
+def _learned(
+    calibration: str,
+    target: str,
+    named: tuple[str | None, str | None, str | None, str | None],
+    calibrator: str,
+    skip_missing: bool,
+) -> TableCalibrator:
+    """Return a calibrator fitted on all rows, with its scores on rows held out before."""
+    method = regcal.get_calibrator(calibrator)
+    table = open_table(calibration)
+    model = TableCalibrator(prediction_columns(table.layout, *named), method, target)
+    reader = RowReader.of_model(model, skip_missing, with_target=True)
+    rows = reader.of_table(table)
+    reader.tell(table.layout)
+    scores = scores_on_held_out_rows(model, rows, hold_out(len(rows[target])))
+    fitted(model, rows)
+    model.source_, model.scores_ = table.layout.label, scores
+    return model
+
+
+def _check_streams(calibration: str, apply: str | None, output: str, json: bool) -> None:
+    if calibration == apply == "-":
+        msg = "Only one of the two tables can come from standard input. Name a file for the other."
+        raise InputError(msg)
+    if json and apply is not None and output == "-":
+        msg = "--json and the table would both go to standard output. Pass --output FILE."
+        raise InputError(msg)
+    if apply is None and output != "-":
+        msg = "--output is where corrected predictions go. Name the table of new ones by --apply."
+        raise InputError(msg)

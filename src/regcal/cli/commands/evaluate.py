@@ -1,0 +1,63 @@
+"""``regcal evaluate``: scores of predictions whose outcomes are known."""
+
+from typing import Annotated, Any
+
+import typer
+
+import regcal
+from regcal.cli import _options as options
+from regcal.cli._console import show, show_json, show_table
+from regcal.cli._judged import judged_predictions
+from regcal.metrics.compare import Comparison, table_cells
+
+
+def evaluate(
+    data: Annotated[str, typer.Argument(help="Table with outcomes.")],
+    target: Annotated[
+        str | None, typer.Option(help="Column of outcomes; a model file knows its own.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Model file: judge its predictions before and after.")
+    ] = None,
+    mean: options.Mean = None,
+    std: options.Std = None,
+    quantiles: options.InputQuantiles = None,
+    samples: options.Samples = None,
+    coverage: Annotated[float, typer.Option(help="Of the intervals that are judged.")] = 0.9,
+    trust: options.Trust = None,
+    skip_missing: options.SkipMissing = False,
+    json: options.Json = False,
+) -> None:
+    """Score predictions against outcomes, with standard errors.
+
+    [bold]Examples[/bold]
+
+    regcal evaluate past.csv --target y --mean mu --std sigma
+
+    regcal evaluate test.csv --model model.regcal --json
+    """
+    judged = judged_predictions(
+        data, model, target, (mean, std, quantiles, samples), trust, skip_missing
+    )
+    table = regcal.compare(judged.y, judged.dists, coverage=coverage)
+    if json:
+        show_json(_for_programs(table))
+        return
+    models = table.models
+    gaps = [f"{name} - {models[0]}" for name in models[1:]]
+    show_table(("", *models, *gaps, "better"), map(table_cells, table.metrics))
+    show(f"{table.n_rows} rows; ± is one standard error.")
+
+
+def _for_programs(table: Comparison) -> dict[str, Any]:
+    metrics = {
+        metric.name: {
+            "better": metric.better,
+            "values": dict(zip(table.models, metric.values.tolist(), strict=True)),
+            "standard_errors": dict(
+                zip(table.models, metric.standard_errors.tolist(), strict=True)
+            ),
+        }
+        for metric in table.metrics
+    }
+    return {"rows": table.n_rows, "metrics": metrics}

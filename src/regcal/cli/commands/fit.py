@@ -1,0 +1,74 @@
+"""``regcal fit``: train a model on a table, calibrate it and keep it."""
+
+from typing import Annotated, Any
+
+import typer
+
+import regcal
+from regcal.cli import _options as options
+from regcal.cli._console import note, show_json
+from regcal.cli._estimators import MODEL_NAMES
+from regcal.cli._judging import note_scores
+from regcal.cli._reading import open_table
+from regcal.cli._training import Training, train
+from regcal.cli._writing import complete_file
+
+
+def fit(
+    data: Annotated[str, typer.Argument(help="Table of features and outcomes.")],
+    target: options.Target,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="MODEL", help="Model file to write.")
+    ],
+    model: Annotated[
+        str,
+        typer.Option(
+            help=f"{', '.join(MODEL_NAMES)}, or your own class as module:Class.",
+            autocompletion=lambda: list(MODEL_NAMES),
+        ),
+    ] = "bayesian-ridge",
+    calibrator: options.CalibratorName = "auto",
+    features: Annotated[
+        str | None, typer.Option(help="Columns to predict from; all others by default.")
+    ] = None,
+    drop: Annotated[str | None, typer.Option(help="Columns to leave out, such as id.")] = None,
+    cv: Annotated[int, typer.Option(help="Number of folds that are held out in turn.")] = 3,
+    ensemble: Annotated[
+        bool | None,
+        typer.Option(help="Average the folds' models, or fit one on all rows. Default: by size."),
+    ] = None,
+    groups: Annotated[
+        str | None, typer.Option(help="Column of groups whose rows belong together.")
+    ] = None,
+    time: Annotated[
+        str | None, typer.Option(help="Column of times: hold out later rows only.")
+    ] = None,
+    skip_missing: options.SkipMissing = False,
+    json: options.Json = False,
+) -> None:
+    """Train a model on a table, calibrate it on rows held out, and keep it in a file.
+
+    Columns of texts become indicator columns. Then: regcal predict MODEL NEW.
+
+    [bold]Examples[/bold]
+
+    regcal fit data.csv --target strength --output model.regcal
+
+    regcal fit data.csv --target y --model forest --calibrator gpc --drop id --output model.regcal
+
+    regcal fit sales.parquet --target sales --model boosting --time date --output model.regcal
+    """
+    wanted = Training(
+        target, model, calibrator, features, drop, cv, ensemble, groups, time, skip_missing
+    )
+    with complete_file(output) as part:
+        trained = train(wanted, open_table(data))
+        regcal.save(trained, part)
+    chosen = getattr(getattr(trained.model_, "selection_", None), "chosen_", calibrator)
+    if json:
+        result: dict[str, Any] = {"output": output, "model": model, "calibrator": chosen}
+        result |= {"rows": trained.n_rows_seen_, "features": trained.inputs}
+        show_json({**result, "scores": trained.scores_})
+        return
+    note(f"Fitted {model}, calibrated by {chosen}, on {trained.n_rows_seen_} rows: {output}.")
+    note_scores(trained.scores_)

@@ -1,0 +1,57 @@
+"""``regcal report``: the HTML page."""
+
+from typing import Annotated
+
+import typer
+
+import regcal
+from regcal.cli import _options as options
+from regcal.cli._console import note, show_json
+from regcal.cli._judged import judged_predictions
+from regcal.cli._writing import complete_file
+
+
+def report(
+    data: Annotated[str, typer.Argument(help="Table with outcomes.")],
+    target: Annotated[
+        str | None, typer.Option(help="Column of outcomes; a model file knows its own.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Model file: show its predictions before and after.")
+    ] = None,
+    mean: options.Mean = None,
+    std: options.Std = None,
+    quantiles: options.InputQuantiles = None,
+    samples: options.Samples = None,
+    output: Annotated[str, typer.Option("--output", "-o", help="Page to write.")] = "report.html",
+    title: Annotated[str, typer.Option(help="Title of the page.")] = "Calibration report",
+    trust: options.Trust = None,
+    skip_missing: options.SkipMissing = False,
+    json: options.Json = False,
+) -> None:
+    """Write an HTML page that shows whether predictions are calibrated, and where not.
+
+    [bold]Examples[/bold]
+
+    regcal report past.csv --target y --mean mu --std sigma --output report.html
+
+    regcal report test.csv --model model.regcal --title "Strength of concrete"
+    """
+    judged = judged_predictions(
+        data, model, target, (mean, std, quantiles, samples), trust, skip_missing
+    )
+    *before, (name, dist) = judged.dists.items()
+    with complete_file(output) as part:
+        regcal.report(
+            judged.y,
+            dist,
+            before[0][1] if before else None,
+            part,
+            title=title,
+            target_name=judged.target,
+            names=[*(one for one, _ in before), name],
+        )
+    if json:
+        show_json({"output": output, "rows": len(judged.y)})
+    else:
+        note(f"Wrote {output}: open it in a browser.")

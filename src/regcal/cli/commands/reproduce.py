@@ -1,0 +1,111 @@
+"""``regcal reproduce``: the experiments of the paper behind regcal."""
+
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from regcal.cli._console import note, show
+from regcal.reproduce import (
+    FULL,
+    QUICK,
+    load_datasets,
+    read_results,
+    reproduce_toy,
+    run_study,
+    summarise,
+)
+
+app = typer.Typer(no_args_is_help=True, help="Repeat the experiments of the paper behind regcal.")
+
+_Folder = Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where to write.")]
+
+
+@app.command()
+def toy(output: _Folder = Path("regcal-toy")) -> None:
+    """Draw the paper's figures on the toy mixture, with the numbers beside them.
+
+    [bold]Example[/bold]
+
+    regcal reproduce toy -o toy
+    """
+    for path in reproduce_toy(output):
+        note(f"Wrote {path}.")
+
+
+@app.command()
+def uci(
+    results: Annotated[
+        Path, typer.Argument(metavar="RESULTS.csv", help="File to write rows to, or go on with.")
+    ] = Path("regcal-uci.csv"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="One repetition with fewer target values, no auto.")
+    ] = False,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", help="Processes; -1 is one for each core.")
+    ] = -1,
+) -> None:
+    """Run the paper's study on five data sets, or go on with a run that was stopped.
+
+    Each row is on the disk as soon as it is known. Afterwards: regcal reproduce summary.
+
+    [bold]Examples[/bold]
+
+    regcal reproduce uci results.csv
+
+    regcal reproduce uci results.csv --quick --jobs 2
+    """
+    data = _noted(lambda: load_datasets(tell=note))
+    study = QUICK if quick else FULL
+    with _bar() as progress:
+        rows = run_study(results, study, data=data, n_jobs=jobs, progress=progress)
+    note(f"{results} holds all {len(rows)} cells. Next: regcal reproduce summary {results}")
+
+
+@app.command()
+def summary(
+    results: Annotated[Path, typer.Argument(metavar="RESULTS.csv", help="Rows of a study.")],
+    output: _Folder = Path("regcal-study"),
+) -> None:
+    """Write the study's figure, its tables and what became of the paper's claims.
+
+    [bold]Example[/bold]
+
+    regcal reproduce summary results.csv -o study
+    """
+    for path in summarise(read_results(results), output):
+        show(str(path))
+
+
+def _noted(work: Callable[[], Any]) -> Any:
+    """Do something that may warn, and tell people at once."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        answer = work()
+    for warning in caught:
+        note(f"Note: {warning.message}")
+    return answer
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[int, int], None] | None]:
+    """Yield what shows progress and the time left, if a person is looking."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    columns = (
+        TextColumn("cells"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(elapsed_when_finished=True),
+    )
+    # minutes pass between updates, so that a short window would know no speed
+    with Progress(*columns, console=Console(stderr=True), speed_estimate_period=3600) as bar:
+        key = bar.add_task("cells", total=None)
+        yield lambda done, total: bar.update(key, completed=done, total=total)

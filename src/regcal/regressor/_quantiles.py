@@ -1,0 +1,161 @@
+"""Models of one quantile become probabilistic.
+
+Depends on the distributions, `_validation` and scikit-learn.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.utils.metadata_routing import MetadataRouter
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from regcal._validation import Array
+from regcal.distributions import Quantiles
+from regcal.regressor._folds import (
+    as_weights,
+    check_table,
+    check_training_data,
+    fit_copy,
+    input_tags,
+    route_metadata,
+    router_for,
+)
+
+
+class MultiQuantileRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
+    """Fit a quantile regressor once per level, and join the quantiles to a distribution.
+
+    Quantiles that were fitted one by one may cross; those of a row are sorted.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A regressor of one quantile: `sklearn.linear_model.QuantileRegressor`, gradient boosting
+        with ``loss="quantile"``, or any other with a parameter ``quantile``, ``quantile_alpha``,
+        or ``alpha`` beside ``loss="quantile"`` (or ``objective``); also in a pipeline.
+    levels : sequence of float, default=(0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
+        Increasing probabilities between 0 and 1.
+    n_jobs : int, optional
+        Number of levels fitted at once, through joblib.
+
+    Attributes
+    ----------
+    estimators_ : list of estimators
+        One per level.
+    n_features_in_, feature_names_in_
+        Number of columns of X, and their names if X was a frame.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import HistGradientBoostingRegressor
+    >>> from regcal import CalibratedRegressorCV, MultiQuantileRegressor
+    >>> from regcal.datasets import load_diabetes
+    >>> data = load_diabetes()
+    >>> trees = HistGradientBoostingRegressor(loss="quantile", max_iter=20)
+    >>> model = CalibratedRegressorCV(MultiQuantileRegressor(trees, (0.1, 0.5, 0.9)), "scale")
+    >>> model.fit(data.X, data.y).predict_dist(data.X[:2])
+    ProbitMapped(Quantiles(rows=2), ScaleMap)
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        levels: Sequence[float] = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95),
+        *,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.levels = levels
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
+        """Fit one model per level.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+        **fit_params
+            Passed on to the estimator.
+
+        Returns
+        -------
+        self
+        """
+        levels = self._checked_levels()
+        name = _level_parameter(self.estimator)
+        X, y = check_training_data(self, X, y)
+        sample_weight = as_weights(sample_weight, len(y))
+        routing = get_config()["enable_metadata_routing"]
+        to_fit = route_metadata(self, routing, sample_weight, None, fit_params).estimator.fit
+        self.estimators_ = Parallel(n_jobs=self.n_jobs)(
+            delayed(fit_copy)(clone(self.estimator).set_params(**{name: level}), X, y, to_fit)
+            for level in levels
+        )
+        return self
+
+    def _checked_levels(self) -> list[float]:
+        levels = np.asarray(self.levels, dtype=float)
+        inside = levels.ndim == 1 and ((levels > 0) & (levels < 1)).all()
+        if not inside or len(levels) < 2 or (np.diff(levels) <= 0).any():
+            msg = (
+                f"levels must be at least two increasing probabilities between 0 and 1, got "
+                f"{self.levels!r}. Write 90 % as 0.9."
+            )
+            raise ValueError(msg)
+        return levels.tolist()
+
+    def _predicted(self, X: Any) -> Array:
+        """Return the quantiles at the levels, sorted within each row."""
+        check_is_fitted(self, "estimators_")
+        X = check_table(self, X)
+        columns = [np.asarray(model.predict(X), dtype=float).ravel() for model in self.estimators_]
+        return np.sort(np.column_stack(columns), axis=1)
+
+    def predict_dist(self, X: Any) -> Quantiles:
+        """Return one distribution per row, through the predicted quantiles."""
+        return Quantiles(self._checked_levels(), self._predicted(X))
+
+    def predict(self, X: Any) -> Array:
+        """Return the median of each row's distribution."""
+        levels = self._checked_levels()
+        if 0.5 in levels:
+            return self._predicted(X)[:, levels.index(0.5)]
+        return self.predict_dist(X).median()
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return where metadata given to `fit` go."""
+        return router_for(self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = input_tags(self.estimator)
+        tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
+        return tags
+
+
+def _level_parameter(estimator: Any) -> str:
+    """Return the name of the parameter that says which quantile an estimator predicts."""
+    parameters = estimator.get_params()
+    for wanted in ("quantile", "quantile_alpha", "alpha"):
+        for name in parameters:
+            owner, _, own_name = name.rpartition("__")
+            if own_name != wanted:
+                continue
+            prefix = f"{owner}__" if owner else ""
+            losses = [parameters.get(f"{prefix}{loss}") for loss in ("loss", "objective")]
+            known = [loss for loss in losses if loss is not None]
+            # without a loss to choose, a parameter `quantile` speaks for itself
+            if any("quantile" in str(loss) for loss in known) or (not known and wanted != "alpha"):
+                return name
+    msg = (
+        f"{estimator} does not predict a quantile. Looked for a parameter quantile, "
+        'quantile_alpha, or alpha beside loss="quantile". Pass, for example, '
+        'HistGradientBoostingRegressor(loss="quantile").'
+    )
+    raise ValueError(msg)

@@ -1,0 +1,324 @@
+"""What the rows of the study say: means with standard errors, and the paper's claims.
+
+Depends on the cells and NumPy.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from regcal._validation import Array
+from regcal.reproduce.cells import (
+    BASES,
+    CHECK_METHOD,
+    DATASETS,
+    N_FOLDS,
+    OUR_METHODS,
+    PAPER_METHODS,
+    Cell,
+)
+from regcal.reproduce.scores import Row
+
+# Training sets of different folds overlap: test rows / training rows are added to 1 / folds
+# (Nadeau and Bengio, 2003).
+_OVERLAP = 1.0 / (N_FOLDS - 1)
+
+# Methods that are drawn over numbers of thresholds.
+_CURVES = PAPER_METHODS + OUR_METHODS
+
+# Data set and base model; method and number of thresholds.
+Setting = tuple[str, str]
+Variant = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean over folds and repetitions with its standard error."""
+
+    value: float
+    error: float
+
+    @classmethod
+    def of(cls, folds: Array) -> "Mean":
+        """Return the mean, with the error that allows for overlapping training sets."""
+        variance = float(np.var(folds, ddof=1)) if len(folds) > 1 else float("nan")
+        return cls(float(folds.mean()), float(np.sqrt(variance * (1 / len(folds) + _OVERLAP))))
+
+    @property
+    def clear(self) -> bool:
+        """Whether it is more than two standard errors from 0."""
+        return abs(self.value) > 2 * self.error
+
+
+class Scores:
+    """Log scores of the study by (data set, base model, method, number of thresholds).
+
+    Parameters
+    ----------
+    rows : mapping from Cell to Row
+        Of a finished study, or of the folds that are done.
+
+    Examples
+    --------
+    >>> from regcal.reproduce import Cell, Row, Scores
+    >>> cells = [Cell.from_name(f"boston/OLS/0/{fold}/gpc/8") for fold in range(2)]
+    >>> rows = {cell: Row(cell, 100, score, 0, None, None, "", 0.1)
+    ...         for cell, score in zip(cells, (-2.0, -2.2))}
+    >>> round(Scores(rows).mean(("boston", "OLS"), ("gpc", 8)).value, 3)
+    -2.1
+    """
+
+    def __init__(self, rows: Mapping[Cell, Row]) -> None:
+        self.rows = dict(sorted(rows.items()))
+        self._folds: dict[tuple[Setting, Variant], dict[tuple[int, int], float]] = {}
+        for cell, row in rows.items():
+            unit = cell.unit
+            key = ((unit.dataset, unit.base), (cell.method, cell.thresholds))
+            self._folds.setdefault(key, {})[unit.repetition, unit.fold] = row.log_score
+        self.datasets = [name for name in DATASETS if any(key[0][0] == name for key in self._folds)]
+        self.thresholds = sorted(
+            {count for _, (name, count) in self._folds if name in PAPER_METHODS}
+        )
+        self.repetitions = 1 + max((cell.unit.repetition for cell in rows), default=-1)
+
+    def has(self, setting: Setting, variant: Variant) -> bool:
+        """Return whether there are rows."""
+        return (setting, variant) in self._folds
+
+    def mean(self, setting: Setting, variant: Variant) -> Mean:
+        """Return the mean log score."""
+        return Mean.of(np.array(list(self._folds[setting, variant].values())))
+
+    def gain(self, setting: Setting, better: Variant, worse: Variant) -> Mean:
+        """Return the mean difference of two methods on the folds that both have."""
+        first, second = self._folds[setting, better], self._folds[setting, worse]
+        shared = [fold for fold in first if fold in second]
+        return Mean.of(np.array([first[fold] - second[fold] for fold in shared]))
+
+    def best(self, setting: Setting, method: str) -> int:
+        """Return the number of thresholds with which a method scores best, 0 without any."""
+        counts = [k for k in (0, *self.thresholds) if self.has(setting, (method, k))]
+        return max(counts, key=lambda k: self.mean(setting, (method, k)).value, default=0)
+
+    @property
+    def compared(self) -> list[int]:
+        """Numbers of thresholds with which all of the paper's methods were run everywhere."""
+        pairs = list(product(self.settings(), PAPER_METHODS))
+        return [k for k in self.thresholds if all(self.has(s, (m, k)) for s, m in pairs)]
+
+    def settings(self) -> list[Setting]:
+        """Return the pairs of data set and base model."""
+        return [
+            (dataset, base)
+            for dataset, base in product(self.datasets, BASES)
+            if self.has((dataset, base), _UNCALIBRATED)
+        ]
+
+
+@dataclass(frozen=True)
+class Count:
+    """In how many comparisons something is larger, and how many of these are clear."""
+
+    larger: int
+    clearly_larger: int
+    clearly_smaller: int
+    total: int
+
+    @classmethod
+    def of(cls, gains: Iterable[Mean]) -> "Count":
+        """Count positive differences."""
+        gains = list(gains)
+        clear = [gain for gain in gains if gain.clear]
+        return cls(
+            larger=sum(gain.value > 0 for gain in gains),
+            clearly_larger=sum(gain.value > 0 for gain in clear),
+            clearly_smaller=sum(gain.value < 0 for gain in clear),
+            total=len(gains),
+        )
+
+    @property
+    def most(self) -> bool:
+        """Whether it is larger in more than half of the comparisons."""
+        return 2 * self.larger > self.total
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of the paper's Section 6 and what was measured.
+
+    The verdict is "held", "partly held" or "not held". "Mostly" holds in more than half of the
+    comparisons, "several" in two that are clear; a statement without such a word holds in all, and
+    partly in more than half.
+    """
+
+    statement: str
+    measured: str
+    verdict: str
+
+
+def _verdict(held: bool) -> str:
+    return "held" if held else "not held"
+
+
+_UNCALIBRATED = ("uncalibrated", 0)
+_EMPIRICAL = PAPER_METHODS[:2]
+_E_LOGISTIC, _E_BETA, _GPC = PAPER_METHODS
+
+
+def claims(scores: Scores) -> list[Claim]:
+    """Return the paper's claims about the study, judged by its own methods.
+
+    Claims that need numbers of thresholds which the study does not have are left out.
+
+    Parameters
+    ----------
+    scores : Scores
+
+    Returns
+    -------
+    list of Claim
+    """
+    makers: list[tuple[Callable[[Scores], Claim], set[int]]] = [
+        (_some_method_is_better, {8, 16}),
+        (_few_thresholds_are_too_few, {8}),
+        (_empirical_methods_beat_the_base, {16, 32}),
+        (_empirical_methods_are_best_between, {8, 16, 32, 64}),
+        (_empirical_methods_fall, {16, 32, 64}),
+        (_beta_beats_logistic, {8}),
+        (_gpc_is_best, {8}),
+        (_gpc_gains, {8, 48}),
+        (_gpc_drops, {48, 64}),
+    ]
+    return [make(scores) for make, needed in makers if needed <= set(scores.compared)]
+
+
+def _best(scores: Scores, setting: Setting, options: list[Variant]) -> Mean:
+    """Return the best option's gain over the uncalibrated model."""
+    gains = [scores.gain(setting, option, _UNCALIBRATED) for option in options]
+    return max(gains, key=lambda gain: gain.value)
+
+
+def _some_method_is_better(scores: Scores) -> Claim:
+    many = [count for count in scores.compared if count > 8]
+    count = Count.of(
+        _best(scores, setting, [(method, k) for method in PAPER_METHODS])
+        for setting, k in product(scores.settings(), many)
+    )
+    return Claim(
+        "With more than 8 target values, some calibrated method is always better than the "
+        "uncalibrated model",
+        f"the best of the three is better in {_told(count)}",
+        _verdict(count.larger == count.total),
+    )
+
+
+def _few_thresholds_are_too_few(scores: Scores) -> Claim:
+    count = Count.of(
+        scores.gain(setting, _UNCALIBRATED, (method, 8))
+        for setting, method in product(scores.settings(), PAPER_METHODS)
+    )
+    return Claim(
+        "With 8 target values the methods are mostly worse than the uncalibrated model",
+        f"worse in {_told(count)}",
+        _verdict(count.most),
+    )
+
+
+def _empirical_methods_beat_the_base(scores: Scores) -> Claim:
+    counts = {
+        name: Count.of(
+            scores.gain(setting, (method, k), _UNCALIBRATED)
+            for setting, k in product(scores.settings(), (16, 32))
+        )
+        for name, method in (("e-logistic", _E_LOGISTIC), ("e-beta", _E_BETA))
+    }
+    larger = sum(count.larger for count in counts.values())
+    total = sum(count.total for count in counts.values())
+    verdict = "partly held" if total / 2 < larger < total else _verdict(larger == total)
+    return Claim(
+        "At 16 and 32 target values e-logistic and e-beta are better than the uncalibrated model",
+        "; ".join(f"{name} better in {_told(count)}" for name, count in counts.items()),
+        verdict,
+    )
+
+
+def _empirical_methods_are_best_between(scores: Scores) -> Claim:
+    best = [scores.best(*pair) for pair in product(scores.settings(), _EMPIRICAL)]
+    inside = sum(k in (16, 32) for k in best)
+    where = ", ".join(f"{best.count(k)} at {k}" for k in scores.compared)
+    return Claim(
+        "e-logistic and e-beta are mostly best at 16 or 32 target values",
+        f"best at 16 or 32 in {inside} of {len(best)} ({where})",
+        _verdict(2 * inside > len(best)),
+    )
+
+
+def _empirical_methods_fall(scores: Scores) -> Claim:
+    count = Count.of(
+        scores.gain(setting, (method, 32), (method, 64))
+        for setting, method in product(scores.settings(), _EMPIRICAL)
+    )
+    return Claim(
+        "e-logistic and e-beta mostly fall as target values become many",
+        f"lower at 64 than at 32 in {_told(count)}",
+        _verdict(count.most),
+    )
+
+
+def _beta_beats_logistic(scores: Scores) -> Claim:
+    count = Count.of(
+        scores.gain(setting, (_E_BETA, k), (_E_LOGISTIC, k))
+        for setting, k in product(scores.settings(), scores.compared)
+    )
+    return Claim(
+        "e-beta is mostly better than e-logistic", f"better in {_told(count)}", _verdict(count.most)
+    )
+
+
+def _gpc_is_best(scores: Scores) -> Claim:
+    others = [
+        min(
+            [scores.gain(setting, (_GPC, k), (method, k)) for method in _EMPIRICAL]
+            + [scores.gain(setting, (_GPC, k), _UNCALIBRATED)],
+            key=lambda gain: gain.value,
+        )
+        for setting, k in product(scores.settings(), scores.compared)
+    ]
+    count = Count.of(others)
+    return Claim(
+        "GPC is mostly the best of the three and the uncalibrated model",
+        f"above the next best in {_told(count)}",
+        _verdict(count.most),
+    )
+
+
+def _gpc_gains(scores: Scores) -> Claim:
+    count = Count.of(scores.gain(setting, (_GPC, 48), (_GPC, 8)) for setting in scores.settings())
+    return Claim(
+        "GPC mostly gains with the number of target values",
+        f"higher at 48 than at 8 in {_told(count)}",
+        _verdict(count.most),
+    )
+
+
+def _gpc_drops(scores: Scores) -> Claim:
+    count = Count.of(scores.gain(setting, (_GPC, 48), (_GPC, 64)) for setting in scores.settings())
+    return Claim(
+        "GPC drops in several cases at 64 target values",
+        f"lower at 64 than at 48 in {_told(count)}",
+        _verdict(count.clearly_larger >= 2),
+    )
+
+
+def _told(count: Count) -> str:
+    return (
+        f"{count.larger} of {count.total} (clearly so in {count.clearly_larger}, clearly the "
+        f"other way in {count.clearly_smaller})"
+    )
+
+
+def checked_cells(scores: Scores) -> list[Row]:
+    """Return the rows of the paper's own classifier."""
+    return [row for cell, row in scores.rows.items() if cell.method == CHECK_METHOD]
