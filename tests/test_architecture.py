@@ -21,8 +21,8 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 # From the bottom up. A part may import from lower layers, and within itself.
 LAYERS = (
-    {"_html", "_state", "_validation", "_version"},
-    {"datasets", "grids"},
+    {"_state", "_validation", "_version"},
+    {"_html", "datasets", "grids"},
     {"binary", "distributions", "gp"},
     {"adapters", "calibrators", "metrics"},
     {"plots", "regressor"},
