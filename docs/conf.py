@@ -82,7 +82,7 @@ html_theme_options = {
     "footer_end": [],
     "show_nav_level": 2,
 }
-html_sidebars = dict.fromkeys(("index", "tutorial", "theory"), [])
+html_sidebars = {page: [] for page in ("index", "tutorial", "theory")}
 
 # references
 

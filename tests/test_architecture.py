@@ -22,7 +22,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 # From the bottom up. A part may import from lower layers, and within itself.
 LAYERS = (
     {"_state", "_validation", "_version"},
-    {"datasets", "grids"},
+    {"_html", "datasets", "grids"},
     {"binary", "distributions", "gp"},
     {"adapters", "calibrators", "metrics"},
     {"plots", "regressor"},

@@ -294,7 +294,7 @@ def test_rows_of_evaluated_families_can_be_taken():
     dist = regcal.as_distribution(build("QPD_Johnson"))
 
     assert_allclose(dist[[2, 0]].ppf(LEVELS), dist.ppf(LEVELS)[[2, 0]])
-    assert repr(dist) == "CustomDistribution(rows=3)"
+    assert repr(dist) == "SkproDistribution(rows=3)"
 
 
 def test_scalars_are_one_row():

@@ -9,13 +9,32 @@ from numpy.typing import ArrayLike, NDArray
 Array = NDArray[np.float64]
 
 
+# Kinds of arrays that NumPy turns into numbers without a word.
+_ODD_KINDS = {"U": "text", "S": "text", "c": "complex ones", "M": "dates", "m": "durations"}
+
+
 def as_float_array(values: ArrayLike, name: str) -> Array:
     """Return `values` as a float array, or say which argument is not numeric."""
     try:
-        return np.asarray(values, dtype=np.float64)
+        array = np.asarray(values)
+        odd = _first_odd(array)
+        if odd is None:
+            return np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError) as error:
         msg = f"{name} must hold numbers, got {type(values).__name__}: {error}."
         raise ValueError(msg) from error
+    msg = (
+        f"{name} must hold numbers, got {_ODD_KINDS[odd.dtype.kind]} such as "
+        f"{str(odd.flat[0])!r}. Convert it first; numbers written as text by {name}.astype(float)."
+    )
+    raise ValueError(msg)
+
+
+def _first_odd(array: np.ndarray) -> np.ndarray | None:
+    """Return text, complex numbers or dates if there are any, else None."""
+    if array.dtype.kind == "O":
+        array = np.asarray([v for v in array.flat if isinstance(v, str | bytes | complex)][:1])
+    return array if array.size and array.dtype.kind in _ODD_KINDS else None
 
 
 def check_finite(array: Array, name: str) -> Array:

@@ -133,6 +133,34 @@ def _predict(model: Any, X: Any) -> Any:
     raise TypeError(_refusal(model))
 
 
+def check_can_predict(model: Any) -> None:
+    """Refuse a model, fitted or not, of which it is certain that it predicts no distribution.
+
+    Parameters
+    ----------
+    model : estimator
+        What `predict_dist` would be asked for once it is fitted. Nothing is said about wrappers
+        whose predictions depend on what they hold.
+    """
+    if isinstance(model, Pipeline):
+        check_can_predict(model[-1])
+    elif isinstance(model, FrozenEstimator):
+        check_can_predict(model.estimator)
+    elif not _may_predict(model):
+        raise TypeError(_refusal(model))
+
+
+def _may_predict(model: Any) -> bool:
+    known = _predict.dispatch(type(model)) is not _predict.dispatch(object)
+    if known or not hasattr(model, "predict") or is_probabilistic(model):
+        return True
+    if hasattr(type(model), "__getattr__") or hasattr(model, "estimators"):
+        return True
+    if hasattr(model, "estimator"):  # an ensemble of it, or a search
+        return model.estimator is None or _may_predict(model.estimator)
+    return False
+
+
 def _refusal(model: Any) -> str:
     way_out = (
         "Wrap it in regcal.NormalResidualRegressor, which adds the spread of its residuals."
@@ -239,6 +267,7 @@ def is_probabilistic(model: Any) -> bool:
     return (
         hasattr(model, "predict_dist")
         or hasattr(model, "pred_dist")
+        or (hasattr(model, "predict_proba") and hasattr(model, "predict_quantiles"))
         or _accepts(predict, "return_std")
         or _accepts(predict, "quantiles")
     )

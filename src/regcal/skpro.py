@@ -163,6 +163,9 @@ class PredictiveDistribution(BaseDistribution):
         frames = [pd.DataFrame(column, self.index, self.columns) for column in draws.T]
         return frames[0] if n_samples is None else pd.concat(frames, keys=range(n_samples))
 
+    def _repr_html_(self) -> str:
+        return self._dist._repr_html_()
+
     @classmethod
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
         """Return parameters for skpro's tests."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from regcal._html import CardContent
 from regcal._validation import Array
 from regcal.calibrators._rows import Rows
 from regcal.calibrators._targets import TargetSummary
@@ -120,6 +121,17 @@ class AutoCalibrator(Calibrator):
             f"chose {chosen.name}, log score {chosen.log_score:.3f}, the simplest within one "
             f"standard error ({chosen.standard_error:.3f}) of the best, {best.name} with "
             f"{best.log_score:.3f}"
+        )
+
+    def _card_content(self) -> CardContent | None:
+        if not hasattr(self, "scores_"):
+            return None
+        figures = [("choice", self._explanation())]
+        fitted = self.calibrator_._card_content() if hasattr(self, "calibrator_") else None
+        if fitted is not None:
+            figures += fitted.figures
+        return CardContent(
+            f"{type(self).__name__}, fitted", figures, fitted.curves if fitted else []
         )
 
     def select(self, dist: Any, y: Any, sample_weight: Any = None) -> Calibrator:

@@ -16,9 +16,10 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from regcal._html import Curve
 from regcal._validation import Array
 from regcal.calibrators.base import Calibrator
-from regcal.calibrators.gp_map import LARGEST_PROBIT, MapAxes, fade_out
+from regcal.calibrators.gp_map import LARGEST_PROBIT, MapAxes, curves_at, fade_out
 from regcal.distributions import Distribution, Segmented, as_distribution
 from regcal.distributions.segmented import keep_masses
 from regcal.distributions.warped import Warped, WarpMap
@@ -190,6 +191,12 @@ class PaperGPCalibrator(Calibrator):
         uu, tt = np.meshgrid(u, t, indexing="ij")
         eta = ndtri(np.clip(self._probability(ndtr(uu), tt), 1e-12, 1 - 1e-12))
         return WarpMap(u, t, fade_out(u, eta.reshape(uu.shape) - uu), (1.0, 1.0))
+
+    def _figures(self) -> list[tuple[str, str]]:
+        return [("kernel", str(self.classifier_.kernel_))]
+
+    def _curves(self) -> list[Curve]:
+        return curves_at(self.axes_, lambda t, q: self._probability(q, np.full(q.shape, t)))
 
     def _transform(self, dist: Distribution) -> Distribution:
         warped = Warped(dist, self.map_)

@@ -217,11 +217,11 @@ def _from_functions(prediction: Any, name: str, n_rows: int) -> Distribution:
     exact = _tag(prediction, "capabilities:exact") or ("cdf", "pdf")
     density = pdf if "pdf" in exact else None
     if "ppf" in exact:
-        return _WithQuantiles(cdf, n_rows, density, ppf)
+        return SkproDistribution(cdf, n_rows, density, ppf)
     return CustomDistribution(cdf, n_rows, pdf=density)
 
 
-class _WithQuantiles(CustomDistribution):
+class SkproDistribution(CustomDistribution):
     """Functions with the inverse of the CDF, from which quantiles are polished."""
 
     def __init__(
@@ -229,9 +229,6 @@ class _WithQuantiles(CustomDistribution):
     ) -> None:
         self._own_ppf = ppf
         super().__init__(cdf, n_rows, pdf=pdf)
-
-    def __repr__(self) -> str:
-        return f"{CustomDistribution.__name__}(rows={len(self)})"
 
     def _take(self, rows: np.ndarray) -> Self:
         part = super()._take(rows)

@@ -17,6 +17,7 @@ from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
 from regcal._state import WithoutCaches
 from regcal._validation import Array, as_float_array
+from regcal.distributions._card import distribution_card
 from regcal.distributions._quadrature import integrate, panels_between
 from regcal.distributions._roots import solve_increasing
 
@@ -84,7 +85,19 @@ class Distribution(WithoutCaches, ABC):
         return self._take(np.atleast_1d(np.arange(len(self))[key]))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(rows={len(self)})"
+        return f"{type(self).__name__}({', '.join([*self._details(), f'rows={len(self)}'])})"
+
+    def _repr_html_(self) -> str:
+        return distribution_card(self)
+
+    def _details(self) -> list[str]:
+        """Return what tells this batch from others of its class, in a few words each."""
+        return []
+
+    def _kind(self) -> str:
+        """Return the class with its details, for the text of a batch that is made of this one."""
+        details = ", ".join(self._details())
+        return f"{type(self).__name__}({details})" if details else type(self).__name__
 
     # ---------------------------------------------------------------- primitives, to be overridden
 

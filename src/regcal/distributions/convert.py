@@ -76,7 +76,9 @@ def as_distribution(prediction: Any, *, levels: ArrayLike | None = None) -> Dist
     if isinstance(prediction, tuple):
         return _from_pair(prediction)
     if isinstance(prediction, dict):
-        return Quantiles(list(prediction), np.column_stack(list(prediction.values())))
+        return Quantiles(
+            [float(level) for level in prediction], np.column_stack(list(prediction.values()))
+        )
     for recognise in (_from_scipy, _from_torch, from_skpro, _from_frame):
         dist = recognise(prediction)
         if dist is not None:

@@ -69,8 +69,8 @@ class Mixture(Distribution):
     def __len__(self) -> int:
         return len(self.components[0])
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self.components)} components, rows={len(self)})"
+    def _details(self) -> list[str]:
+        return [f"{len(self.components)} components"]
 
     def _take(self, rows: np.ndarray) -> Self:
         part = object.__new__(type(self))

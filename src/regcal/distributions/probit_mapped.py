@@ -189,8 +189,8 @@ class ProbitMapped(ProbitDistribution):
     def __len__(self) -> int:
         return len(self.base)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.base!r}, {type(self.mapping).__name__})"
+    def _details(self) -> list[str]:
+        return [self.base._kind(), type(self.mapping).__name__]
 
     def _take(self, rows: np.ndarray) -> Self:
         return type(self)(self.base._take(rows), self.mapping)

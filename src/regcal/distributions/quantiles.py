@@ -69,7 +69,7 @@ class Quantiles(ProbitDistribution):
     _row_fields = ("values", "_spline")
 
     def __init__(self, levels: ArrayLike, values: ArrayLike) -> None:
-        self.levels = check_increasing(levels, "levels")
+        self.levels = check_increasing(_checked_order(levels), "levels")
         if len(self.levels) < 2 or self.levels[0] <= 0 or self.levels[-1] >= 1:
             msg = (
                 "levels must be at least two probabilities strictly between 0 and 1, got "
@@ -124,6 +124,20 @@ class Quantiles(ProbitDistribution):
 
     def _kinks(self) -> Array:
         return self.values
+
+
+def _checked_order(levels: ArrayLike) -> Array:
+    """Return levels, or say how to sort them: their columns have to follow."""
+    array = as_float_array(levels, "levels")
+    if array.ndim == 1 and (np.diff(array) < 0).any():
+        k = int(np.argmax(np.diff(array) < 0))
+        msg = (
+            f"levels must be strictly increasing, got {array[k]} before {array[k + 1]} at index "
+            f"{k}. Sort them and their columns together: order = np.argsort(levels); "
+            "Quantiles(np.asarray(levels)[order], np.asarray(values)[:, order])."
+        )
+        raise ValueError(msg)
+    return array
 
 
 def _separate(values: Array) -> Array:

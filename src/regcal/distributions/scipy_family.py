@@ -92,8 +92,8 @@ class ScipyDistribution(Distribution):
     def __len__(self) -> int:
         return len(self.parameters[0])
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.family.name}, rows={len(self)})"
+    def _details(self) -> list[str]:
+        return [self.family.name]
 
     def _take(self, rows: np.ndarray) -> Self:
         part = object.__new__(type(self))

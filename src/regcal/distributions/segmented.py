@@ -115,11 +115,8 @@ class Segmented(Distribution):
     def __len__(self) -> int:
         return len(self.base)
 
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({self.base!r}, {len(self.thresholds) + 1} segments, "
-            f"rows={len(self)})"
-        )
+    def _details(self) -> list[str]:
+        return [self.base._kind(), f"{len(self.thresholds) + 1} segments"]
 
     def _take(self, rows: np.ndarray) -> Self:
         base = self.base._take(rows)

@@ -109,8 +109,8 @@ class Stacked(Distribution):
     def __len__(self) -> int:
         return len(self._part)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self.parts)} parts, rows={len(self)})"
+    def _details(self) -> list[str]:
+        return [f"{len(self.parts)} parts"]
 
     def _take(self, rows: np.ndarray) -> Self:
         taken = object.__new__(type(self))

@@ -204,8 +204,8 @@ class Warped(ProbitDistribution):
     def __len__(self) -> int:
         return len(self.base)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.base!r}, rows={len(self)})"
+    def _details(self) -> list[str]:
+        return [self.base._kind()]
 
     def _take(self, rows: np.ndarray) -> Self:
         return type(self)(self.base._take(rows), self.warp)

@@ -17,10 +17,11 @@ from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from regcal._html import CardContent, Curve, FittedCard
 from regcal._state import Auditable
 from regcal._validation import Array
-from regcal.adapters import predict_dist
-from regcal.calibrators import AutoCalibrator, Calibrator, get_calibrator
+from regcal.adapters import check_can_predict, predict_dist
+from regcal.calibrators import AutoCalibrator, Calibrator, calibrator_names, get_calibrator
 from regcal.distributions import Distribution, Mixture, concatenate
 from regcal.regressor._folds import (
     Fold,
@@ -33,6 +34,7 @@ from regcal.regressor._folds import (
     make_folds,
     route_metadata,
     router_for,
+    warned_once,
 )
 
 # Below this many rows a linear model's calibrators are better averaged than pooled.
@@ -71,7 +73,9 @@ class _HeldOut:
         return clone(calibrator).fit(self.dist, self.y, sample_weight=self.weights)
 
 
-class CalibratedRegressorCV(Auditable, RegressorMixin, MetaEstimatorMixin, BaseEstimator):
+class CalibratedRegressorCV(
+    FittedCard, Auditable, RegressorMixin, MetaEstimatorMixin, BaseEstimator
+):
     """Calibrate a regressor's predictive distributions on rows it was not trained on.
 
     Parameters
@@ -189,9 +193,29 @@ class CalibratedRegressorCV(Auditable, RegressorMixin, MetaEstimatorMixin, BaseE
         if self.ensemble not in (True, False, "auto"):
             msg = f'ensemble must be True, False or "auto", got {self.ensemble!r}.'
             raise ValueError(msg)
+        self._check_parts()
         if self.point not in ("mean", "median"):
             msg = f'point must be "mean" or "median", got {self.point!r}.'
             raise ValueError(msg)
+
+    def _check_parts(self) -> None:
+        """Refuse what cannot be a calibrator or a model, before anything is fitted."""
+        calibrator = self.calibrator
+        if isinstance(calibrator, type):
+            msg = f"calibrator is the class {calibrator.__name__}. Pass {calibrator.__name__}()."
+            raise TypeError(msg)
+        if not isinstance(calibrator, str) and not hasattr(calibrator, "transform"):
+            msg = (
+                f"calibrator must be a name or a calibrator, got {calibrator!r}. Pass one of "
+                f'{", ".join(calibrator_names())}; "identity" calibrates nothing.'
+            )
+            raise TypeError(msg)
+        if isinstance(calibrator, str):
+            get_calibrator(calibrator)
+        if isinstance(self.estimator, type):
+            msg = f"estimator is the class {self.estimator.__name__}. Pass an object of it."
+            raise TypeError(msg)
+        check_can_predict(self.estimator)
 
     def _resolved_ensemble(self, model: Any, n_rows: float) -> bool:
         if self.ensemble != "auto":
@@ -221,9 +245,28 @@ class CalibratedRegressorCV(Auditable, RegressorMixin, MetaEstimatorMixin, BaseE
         named = isinstance(self.calibrator, str)
         calibrator = get_calibrator(self.calibrator) if named else self.calibrator
         if not isinstance(calibrator, AutoCalibrator):
+            self.__dict__.pop("selection_", None)  # of an earlier fit
             return calibrator
         self.selection_ = clone(calibrator)
         return self.selection_.select(pooled.dist, pooled.y, sample_weight=pooled.weights)
+
+    def _card_content(self) -> CardContent | None:
+        if not hasattr(self, "members_"):
+            return None
+        calibrators = [member.calibrator for member in self.members_]
+        rows = sum(calibrator.n_rows_seen_ for calibrator in calibrators)
+        averaged = f"{len(calibrators)}, averaged" if self.ensemble_ else "1"
+        figures = [("model", type(self.members_[0].estimator).__name__)]
+        if hasattr(self, "selection_"):
+            figures.append(("choice", self.selection_._explanation()))
+        figures += [
+            ("calibrator", type(calibrators[0]).__name__),
+            ("calibrated models", averaged),
+            ("calibration rows", str(rows)),
+        ]
+        if len(calibrators) == 1:
+            figures += calibrators[0]._figures()
+        return CardContent(f"{type(self).__name__}, fitted", figures, _shared_curves(calibrators))
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where metadata given to `fit` go."""
@@ -244,7 +287,8 @@ class CalibratedRegressorCV(Auditable, RegressorMixin, MetaEstimatorMixin, BaseE
         """
         check_is_fitted(self, "members_")
         X = check_table(self, X)
-        dists = [member.predict_dist(X) for member in self.members_]
+        with warned_once(self, X):
+            dists = [member.predict_dist(X) for member in self.members_]
         return dists[0] if len(dists) == 1 else Mixture(dists)
 
     def predict(self, X: Any) -> Array:
@@ -321,6 +365,12 @@ class CalibratedRegressorCV(Auditable, RegressorMixin, MetaEstimatorMixin, BaseE
         inner = input_tags(self.estimator)
         tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
         return tags
+
+
+def _shared_curves(calibrators: list[Calibrator]) -> list[Curve]:
+    """Return the maps of all members together, or nothing if each has several of them."""
+    curves = [calibrator._curves() for calibrator in calibrators]
+    return curves[0] if len(curves) == 1 else [one[0] for one in curves if len(one) == 1]
 
 
 def _is_linear(model: Any) -> bool:

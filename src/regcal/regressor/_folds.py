@@ -4,7 +4,8 @@ Depends on `_validation` and scikit-learn.
 """
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from regcal._validation import Array, check_weights
+from regcal._validation import Array, as_float_array, check_weights
 
 Fold = tuple[np.ndarray, np.ndarray]
 
@@ -67,12 +68,22 @@ def _is_plain(owner: Any, X: Any) -> bool:
     )
 
 
+@contextmanager
+def warned_once(owner: Any, X: Any) -> Iterator[None]:
+    """Silence models inside `owner`, which has said already that `X` lacks the names of columns."""
+    with warnings.catch_warnings():
+        if hasattr(owner, "feature_names_in_") and not hasattr(X, "columns"):
+            warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+        yield
+
+
 def check_training_data(owner: Any, X: Any, y: Any) -> tuple[Any, Array]:
     """Record the columns of `X` on `owner`; return `X` and `y`, a finite column of floats."""
     if y is None:
         msg = f"{type(owner).__name__} requires y to be passed, but the target y is None."
         raise ValueError(msg)
     X = check_table(owner, X, reset=True)
+    y = as_float_array(y, "y")
     y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=owner)
     y = column_or_1d(y, warn=True)
     check_consistent_length(X, y)
@@ -121,6 +132,12 @@ def make_folds(cv: Any, X: Any, y: Array, split_params: Mapping[str, Any]) -> li
     A number of folds deals the rows at random, always in the same way, so that data in a
     meaningful order do not leave one fold outside of what the others have seen.
     """
+    if isinstance(cv, str):
+        msg = (
+            f"cv must be a number of folds or a splitter, got {cv!r}. To calibrate a model that is "
+            "fitted already, pass sklearn.frozen.FrozenEstimator(model) as the estimator."
+        )
+        raise ValueError(msg)
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
         if cv < 2:
             msg = f"cv={cv} leaves no rows to hold out: cv must be at least 2 folds."

@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
+from regcal._html import CardContent, FittedCard, number
 from regcal._validation import Array
 from regcal.distributions import Normal
 from regcal.regressor._folds import (
@@ -25,12 +26,13 @@ from regcal.regressor._folds import (
     make_folds,
     route_metadata,
     router_for,
+    warned_once,
 )
 
 _AUTO_FOLDS = 5
 
 
-class NormalResidualRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
+class NormalResidualRegressor(FittedCard, RegressorMixin, MetaEstimatorMixin, BaseEstimator):
     """Put a normal distribution with the residuals' spread around a point model's predictions.
 
     Parameters
@@ -118,6 +120,15 @@ class NormalResidualRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator)
             raise ValueError(msg)
         return self
 
+    def _card_content(self) -> CardContent | None:
+        if not hasattr(self, "scale_"):
+            return None
+        figures = [
+            ("model", type(self.estimator_).__name__),
+            ("spread of its residuals", number(self.scale_)),
+        ]
+        return CardContent(f"{type(self).__name__}, fitted", figures)
+
     def _resolved_cv(self, weights: Array) -> Any:
         if not (isinstance(self.cv, str) and self.cv == "auto"):
             return self.cv
@@ -139,13 +150,15 @@ class NormalResidualRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator)
         """Return the point model's predictions, the means of the distributions."""
         check_is_fitted(self, "scale_")
         X = check_table(self, X)
-        return self.estimator_.predict(X)
+        with warned_once(self, X):
+            return self.estimator_.predict(X)
 
     def predict_dist(self, X: Any) -> Normal:
         """Return one normal distribution per row."""
         check_is_fitted(self, "scale_")
         X = check_table(self, X)
-        return Normal(_point_predictions(self.estimator_, X), self.scale_)
+        with warned_once(self, X):
+            return Normal(_point_predictions(self.estimator_, X), self.scale_)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where metadata given to `fit` go."""

@@ -1,0 +1,265 @@
+"""What a terminal and a notebook show: short text, and valid HTML that loads nothing."""
+
+import re
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+import scipy.stats
+from cases import CALIBRATED, CALIBRATORS, DISTRIBUTIONS, STANDARD, fitted_calibrator
+from sklearn import config_context
+from sklearn.linear_model import BayesianRidge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import regcal
+from regcal._html import card, facts, number
+
+VOID = {"br", "hr", "img", "input", "link", "meta", "path", "rect", "circle"}
+
+
+class Checked(HTMLParser):
+    """Collects what is wrong with a piece of HTML, and what a reader sees."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.wrong, self.pictures = [], [], []
+        self.words = ""
+        self.feed(text)
+        self.close()
+        self.wrong += [f"<{tag}> is not closed" for tag in self.open]
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        if tag == "svg":
+            self.pictures.append(attributes)
+        if tag in ("script", "iframe", "img", "link"):
+            self.wrong.append(f"<{tag}> is not wanted")
+        self.wrong += [f"{key} loads {value}" for key, value in attrs if key in ("src", "href")]
+        self.wrong += [f"{key} runs code" for key in attributes if key.startswith("on")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(f"</{tag}> closes something else")
+
+    def handle_data(self, data):
+        self.words += " " + data
+
+
+def assert_sound(text):
+    """Check a card: well formed, nothing loaded, colours of the page, pictures in words."""
+    page = Checked(text)
+    assert page.wrong == []
+    assert "http" not in text.replace("http://www.w3.org", "")
+    assert "url(" not in text
+    assert all(picture["role"] == "img" and picture["aria-label"] for picture in page.pictures)
+    for svg in re.findall(r"<svg.*?</svg>", text, re.S):
+        ET.fromstring(svg)
+        assert "nan" not in svg.lower()
+        assert "inf" not in svg.lower()
+    return page
+
+
+def own_part(estimator):
+    """Return the card below scikit-learn's diagram."""
+    return estimator._card()
+
+
+every_distribution = pytest.mark.parametrize(
+    "case", DISTRIBUTIONS + CALIBRATED, ids=lambda case: case.name
+)
+
+
+@every_distribution
+@pytest.mark.parametrize("n_rows", [0, 1, 12])
+def test_every_distribution_has_a_card(case, n_rows):
+    """None, one or many rows: a title, a line per shown row, a density each, the rest counted."""
+    dist = case.make(seed=3, n_rows=max(1, n_rows))[:n_rows]
+
+    page = assert_sound(dist._repr_html_())
+
+    assert repr(dist) in page.words
+    assert len(page.pictures) == min(n_rows, 5)
+    assert ("and 7 more rows" in page.words) == (n_rows == 12)
+    assert ("no rows" in page.words) == (n_rows == 0)
+
+
+@every_distribution
+def test_every_distribution_is_one_short_line(case):
+    """However many rows and layers, the text is a line that ends with the number of rows."""
+    dist = case.make(seed=3, n_rows=40)
+
+    assert re.fullmatch(r"\w+\(.*rows=40\)", repr(dist))
+    assert repr(dist).count("rows=") == 1
+    assert len(repr(dist)) < 80
+
+
+def test_figures_are_those_of_the_distribution():
+    """The table holds mean, spread and quantiles with four digits."""
+    words = Checked(regcal.Normal([1234.0], [2.0])._repr_html_()).words
+
+    for figure in ("1234", " 2 ", "1231", "1237", "5 %", "median"):
+        assert figure in words
+
+
+@pytest.mark.parametrize(
+    "dist",
+    [
+        regcal.ScipyDistribution(scipy.stats.cauchy(0.0, [1.0, 1e200])),
+        regcal.ScipyDistribution(scipy.stats.gamma([0.01, 0.5])),
+        regcal.ScipyDistribution(scipy.stats.pareto(0.01)),
+        regcal.Normal([0.0, 1e12], [1e-300, 1e3]),
+        regcal.Normal([1e308, -1e308], [1e300, 1e300]),
+        regcal.Histogram([-np.inf, 0.0, 1.0, np.inf], [[0.4, 0.2, 0.4]]),
+    ],
+    ids=["cauchy", "poles", "no mean", "far apart", "largest", "open"],
+)
+def test_extreme_rows_are_shown(dist):
+    """Poles, infinite quantiles and ranges beyond all numbers leave a sound card."""
+    assert_sound(dist._repr_html_())
+
+
+def test_names_are_escaped():
+    """A family, a title, a fact may have any name."""
+
+    class Odd(scipy.stats.rv_continuous):
+        def _cdf(self, x):
+            return scipy.stats.norm.cdf(x)
+
+    text = regcal.ScipyDistribution(Odd(name="<b>&'\"")(loc=[0.0]))._repr_html_()
+
+    assert "<b>" not in text
+    assert "&lt;b&gt;&amp;" in text
+    assert "<i>" not in card("<i>") + facts([("<i>", "<i>")])
+    candidates = [("<script>", regcal.IdentityCalibrator())]
+    chosen = regcal.AutoCalibrator(candidates).fit(regcal.Normal([0.0, 1.0], 1.0), [0.0, 1.0])
+    assert "<script>" not in own_part(chosen)
+    assert "<script>" in Checked(own_part(chosen)).words
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(0.0, "0"), (-1.5, "−1.5"), (np.inf, "∞"), (-np.inf, "−∞"), (np.nan, "unknown")],
+)
+def test_numbers_in_words(value, words):
+    """Numbers that are none have a sign or a word."""
+    assert number(value) == words
+
+
+# --------------------------------------------------------------------------------------- estimators
+
+
+@pytest.mark.parametrize("name", CALIBRATORS)
+def test_every_calibrator_shows_what_it_learnt(name):
+    """The diagram of scikit-learn comes first; once fitted, a card with figures follows."""
+    fresh = CALIBRATORS[name]()
+    fitted = fitted_calibrator(name, "normal", 3, STANDARD)
+
+    assert own_part(fresh) == ""
+    page = assert_sound(own_part(fitted))
+    assert f"{type(fitted).__name__}, fitted" in page.words
+    for html in (fitted._repr_html_(), fitted._repr_mimebundle_()["text/html"]):
+        assert html.index("sk-top-container") < html.index("regcal-card")
+    assert "sk-top-container" in fresh._repr_html_()
+    assert len(repr(fresh)) < 700
+
+
+@pytest.mark.parametrize("name", ["scale", "pit", "gpc", "gp-density", "gpc-paper", "auto"])
+def test_maps_are_drawn(name):
+    """A calibrator with a map of probabilities has its picture."""
+    fitted = fitted_calibrator(name, "normal", 3, STANDARD)
+
+    assert len(assert_sound(own_part(fitted)).pictures) == 1
+
+
+def test_the_picture_tells_the_map():
+    """The words of the picture are values of the map, and its line goes through them."""
+    dist = regcal.Normal(np.zeros(400), 1.0)
+    shifted = regcal.PITCalibrator().fit(dist, np.random.default_rng(0).normal(1.0, 1.0, 400))
+
+    text = own_part(shifted)
+    expected = shifted.transform(dist[:1]).cdf(0.0)[0]
+
+    assert f"0.5 becomes {expected:.2f}" in text
+    assert f"{30 + 120 * 0.5:.1f} {8 + 120 * (1 - expected):.1f}" in text
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    return X, X[:, 0] + rng.normal(size=60)
+
+
+def models():
+    candidates = [(name, regcal.get_calibrator(name)) for name in ("identity", "scale")]
+    ridge = BayesianRidge()
+    return {
+        "one": regcal.CalibratedRegressorCV(ridge, "scale", ensemble=False),
+        "ensemble": regcal.CalibratedRegressorCV(ridge, "scale", ensemble=True),
+        "auto": regcal.CalibratedRegressorCV(ridge, regcal.AutoCalibrator(candidates)),
+        "pipeline inside": regcal.CalibratedRegressorCV(
+            make_pipeline(StandardScaler(), ridge), "pit"
+        ),
+        "residuals": regcal.paper_ols(),
+    }
+
+
+@pytest.mark.parametrize("name", models())
+def test_regressors_show_what_they_learnt(name, rows):
+    """Diagram and card, before and after the fit."""
+    model = models()[name]
+    before, text = model._repr_html_(), repr(model)
+
+    model.fit(*rows)
+
+    assert own_part(models()[name]) == ""
+    assert "sk-top-container" in before
+    assert "regcal-card" not in before
+    assert_sound(own_part(model))
+    assert "regcal-card" in model._repr_html_()
+    assert "regcal-card" in model._repr_mimebundle_()["text/html"]
+    assert repr(model) == text
+    assert len(text.splitlines()) <= 6
+
+
+def test_selection_is_told_and_forgotten(rows):
+    """The card says why a method was chosen, until a fit without a choice."""
+    model = models()["auto"].fit(*rows)
+    assert "chose" in own_part(model)
+
+    model.set_params(calibrator="scale").fit(*rows)
+    assert "chose" not in own_part(model)
+    assert not hasattr(model, "selection_")
+
+
+def test_text_display_is_respected(rows):
+    """Users who asked scikit-learn for text get text."""
+    model = models()["one"].fit(*rows)
+
+    with config_context(display="text"):
+        assert not hasattr(model, "_repr_html_")
+        assert list(model._repr_mimebundle_()) == ["text/plain"]
+
+
+@pytest.mark.parametrize("fitted", [False, True])
+def test_diagrams_of_scikit_learn_hold_the_regressor(rows, fitted):
+    """Pipelines and searches show it, and the model in it."""
+    model = models()["one"]
+    pipeline = make_pipeline(StandardScaler(), model)
+    search = GridSearchCV(model, {"point": ["mean"]}, cv=2)
+    for outer in (pipeline, search):
+        if fitted:
+            outer.fit(*rows)
+        html = outer._repr_html_()
+        assert "CalibratedRegressorCV" in html
+        assert "BayesianRidge" in html
