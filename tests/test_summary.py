@@ -428,7 +428,7 @@ def test_a_sample_holds_nothing_but_its_rows(few_kept):
 JOINABLE = ["normal", "gamma", "quantiles", "samples", "histogram", "gapped histogram", "mixture"]
 
 
-@pytest.mark.parametrize("case", [c for c in cases.DISTRIBUTIONS if c.name in JOINABLE], ids=str)
+@pytest.mark.parametrize("case", [cases.BY_NAME[name] for name in JOINABLE], ids=JOINABLE)
 def test_joined_batches_are_of_their_own_class(case):
     """Batches of one class become one, with all rows in order."""
     parts = [case.make(seed) for seed in (0, 0, 1)]

@@ -1,7 +1,8 @@
 """Small pieces of HTML for notebooks: a card with a table and a picture drawn as inline SVG.
 
 Depends on NumPy and `_validation` only. Everything is inside the text: no scripts, no fonts,
-nothing is loaded. Text and lines take the colour of their surroundings, so that light and dark pages both work.
+nothing is loaded. Text and lines take the colour of their surroundings, so that light and dark
+pages both work.
 """
 
 from collections.abc import Sequence

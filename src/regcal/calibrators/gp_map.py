@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri_exp
+from scipy.special import ndtri, ndtri_exp
 from sklearn.utils.validation import check_is_fitted
 
 from regcal._html import Curve, number
@@ -61,6 +61,12 @@ _LARGEST_WEIGHT, _LARGEST_SHARE = 5.0, 0.05
 
 # From here on, a map with a prior of 1/2 fades into the identity.
 _FADING_PROBIT = 3.0
+
+# Beyond all outcomes, tails are no heavier than a Pareto tail with this index: the mean excess over
+# a probit is at most the probit divided by the index less one. Outcomes further out than the
+# farthest probit do not make them heavier still.
+_TAIL_INDEX = 4.0
+_FARTHEST_PROBIT = 20.0
 
 # Prior variances of the linear terms: the constant and the slope in u.
 LINEAR_VARIANCES = (1.0, 1.0)
@@ -249,6 +255,7 @@ class GPMapCalibrator(Calibrator):
         averaged = self._averaged_map()
         if self._zero_prior:
             return averaged
+        averaged = with_bounded_tails(averaged, self.start_.transform(dist).probit(y))
         rows = np.arange(0, len(y), max(1, len(y) // _CHECKED_ROWS))
         started = self.start_.transform(dist[rows])
         with np.errstate(invalid="ignore"):
@@ -293,6 +300,30 @@ def fit_map_process(
         largest_sizes=(first, second),
         warn=False,
     )
+
+
+def with_bounded_tails(warp: WarpMap, outcomes: Array) -> WarpMap:
+    """Return the map with steeper tails where no outcome was, if they are too heavy.
+
+    A straight line learnt in the middle may be nearly flat, and says nothing about what is far
+    beyond all outcomes, whose probits are given.
+    """
+    outcomes = outcomes[np.isfinite(outcomes)]
+    if len(outcomes) == 0:
+        return warp
+    # where the calibrated probit of the last outcome is eta, the mean excess is 1 / (eta * slope)
+    last_eta = -ndtri(0.5 / (len(outcomes) + 1))
+    eta, slopes = warp.h + warp.u[:, np.newaxis], []
+    for side, tail in zip((-1.0, 1.0), warp.slopes, strict=True):
+        last = float(np.clip((side * outcomes).max(), 1.0, _FARTHEST_PROBIT))
+        slope = (_TAIL_INDEX - 1.0) / (last_eta * last)
+        beyond = side * warp.u > last
+        if beyond.any():
+            edge = np.flatnonzero(~beyond)[-1 if side > 0 else 0]
+            line = eta[edge] + slope * (warp.u[beyond] - warp.u[edge])[:, np.newaxis]
+            eta[beyond] = side * np.maximum(side * eta[beyond], side * line)
+        slopes.append(max(tail, slope))
+    return replace(warp, h=eta - warp.u[:, np.newaxis], slopes=(slopes[0], slopes[1]))
 
 
 def limited_weights(dist: Distribution, y: Array, weights: Array) -> Array:
