@@ -30,6 +30,7 @@ from regcal import (
 from regcal.calibrators import gp_density, gp_threshold
 from regcal.calibrators.base import IdentityCalibrator
 from regcal.calibrators.gp_density import PathPoints
+from regcal.calibrators.gp_map import with_bounded_tails
 from regcal.calibrators.gp_threshold import PairCounts, count_pairs
 from regcal.datasets import ToyMixture
 from regcal.distributions import PiecewiseMap, ProbitMapped, ScaleMap
@@ -332,6 +333,38 @@ def test_slopes_beyond_the_box():
 
 
 # ------------------------------------------------------------------------- repair
+
+
+@pytest.mark.parametrize("last", [3.0, 15.0])
+def test_tails_beyond_all_outcomes_are_bounded(rng, last):
+    """There, the mean excess is at most a third of the probit, as for a Pareto tail of index 4."""
+    outcomes = np.append(rng.uniform(-last, last, 500), [-last, last])
+    warp = with_bounded_tails(flat_map(lambda u: -0.99 * u, slope=0.02), outcomes)
+    eta = Warped(Normal([0.0], [1.0]), warp).probit([[-3 * last, -last, last, 3 * last]])[0]
+    slope = np.diff(eta)[[0, 2]] / (2 * last)
+
+    assert_allclose(1.0 / (-ndtri(0.5 / 503) * slope), last / 3, rtol=0.2)
+
+
+def test_light_tails_and_what_is_between_outcomes_stay_as_they_are():
+    """Tails are made lighter, never heavier, and only where there is nothing to learn from."""
+    wavy = flat_map(lambda u: 0.5 * np.sin(u))
+    flat = flat_map(lambda u: -0.99 * u, slope=0.02)
+
+    assert_allclose(with_bounded_tails(wavy, np.array([-4.0, 4.0])).h, wavy.h)
+    middle = np.abs(flat.u) <= 3.0
+    assert_allclose(with_bounded_tails(flat, np.array([-3.0, 3.0])).h[middle], flat.h[middle])
+
+
+@over_maps
+def test_an_outlier_leaves_the_bulk_alone(rng, make):
+    """One outcome a million deviations out stretches the last percent at most."""
+    dist, y = normal_rows(rng, 400)
+    y[0] = 1e6
+    calibrated = make().fit(dist, y).transform(dist)
+    levels = np.array([[0.02, 0.5, 0.98]])
+
+    assert_allclose(calibrated.ppf(levels), dist.ppf(levels), atol=0.6)
 
 
 def test_repair_is_halfway_between_running_extremes(wavy_map, rng):

@@ -113,17 +113,26 @@ def test_pooling_fits_one_calibrator_and_the_base_on_all_rows(data):
         (make_pipeline(StandardScaler(), BayesianRidge()), 150, True),
         (paper_ols(), 150, True),
         (BayesianRidge(), 450, False),
-        (NormalResidualRegressor(RandomForestRegressor(3), cv=2), 150, False),
     ],
 )
 def test_auto_averages_linear_models_of_few_rows(data, base, n_rows, expected):
-    """Flexible models and larger data are pooled and refitted."""
+    """With more rows, they are pooled and the model is refitted."""
     X, y = (np.concatenate([part] * 3)[:n_rows] for part in data)
 
     model = CalibratedRegressorCV(base, "scale").fit(X, y)
 
     assert model.ensemble_ is expected
     assert len(model.members_) == (3 if expected else 1)
+
+
+@pytest.mark.parametrize(("noise", "expected"), [(0.1, False), (20.0, True)])
+def test_auto_averages_flexible_models_that_explain_little(rng, noise, expected):
+    """Refitting pays where there is much to learn."""
+    X = rng.uniform(size=(120, 2))
+    y = 5 * X[:, 0] + noise * rng.normal(size=120)
+    forest = NormalResidualRegressor(RandomForestRegressor(5, random_state=0), cv=2)
+
+    assert CalibratedRegressorCV(forest, "scale").fit(X, y).ensemble_ is expected
 
 
 def test_frozen_estimator_is_not_fitted_again(data):

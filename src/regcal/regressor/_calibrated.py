@@ -40,6 +40,9 @@ from regcal.regressor._folds import (
 # Below this many rows a linear model's calibrators are better averaged than pooled.
 _FEW_ROWS = 400
 
+# A flexible model that explains a smaller share of the variance is better averaged than refitted.
+_LEAST_EXPLAINED = 0.5
+
 
 @dataclass(frozen=True)
 class CalibratedModel:
@@ -69,6 +72,12 @@ class _HeldOut:
             np.concatenate([part.weights for part in parts]),
         )
 
+    def explains(self, share: float) -> bool:
+        """Return whether predicted medians explain this share of the outcomes' variance."""
+        residuals = self.y - self.dist.median()
+        centred = self.y - np.average(self.y, weights=self.weights)
+        return bool(self.weights @ residuals**2 <= (1.0 - share) * (self.weights @ centred**2))
+
     def fit(self, calibrator: Calibrator) -> Calibrator:
         return clone(calibrator).fit(self.dist, self.y, sample_weight=self.weights)
 
@@ -96,9 +105,10 @@ class CalibratedRegressorCV(
         True: every fold's model keeps its own calibrator, fitted on that fold's held-out rows,
         and predictions are the average of them all (the paper). False: one calibrator is fitted
         on the held-out predictions of all folds, and the model is fitted again on all rows.
-        "auto": True for a linear model (one with ``coef_``) with fewer than 400 rows, else
-        False. Refitting matters for flexible models, which gain from every row; a linear model
-        is about as good with two thirds of few rows, and averaging steadies its calibrators.
+        "auto": True for a linear model (one with ``coef_``) with fewer than 400 rows, and for
+        any other model that explains less than half of the variance of the held-out outcomes;
+        else False. Refitting matters for flexible models with much to learn, which gain from
+        every row. Averaging steadies the calibrators, and a model that is mostly noise itself.
     n_jobs : int, optional
         Number of models fitted at once, through joblib.
     point : {"mean", "median"}, default="mean"
@@ -183,7 +193,7 @@ class CalibratedRegressorCV(
             to_fit = routed.estimator.fit
             models = fit_folds(self.estimator, X, y, folds, to_fit, self.n_jobs)
             held_out = self._held_out_folds(models, folds, X, y, weights)
-            self.ensemble_ = self._resolved_ensemble(models[0], weights.sum())
+            self.ensemble_ = self._resolved_ensemble(models[0], held_out)
             if not self.ensemble_:
                 models = [fit_copy(self.estimator, X, y, to_fit)]
         self.members_ = self._calibrated(models, held_out)
@@ -217,10 +227,13 @@ class CalibratedRegressorCV(
             raise TypeError(msg)
         check_can_predict(self.estimator)
 
-    def _resolved_ensemble(self, model: Any, n_rows: float) -> bool:
+    def _resolved_ensemble(self, model: Any, held_out: list[_HeldOut]) -> bool:
         if self.ensemble != "auto":
             return bool(self.ensemble)
-        return bool(n_rows < _FEW_ROWS) and _is_linear(model)
+        pooled = _HeldOut.pooled(held_out)
+        if _is_linear(model):
+            return bool(pooled.weights.sum() < _FEW_ROWS)
+        return not pooled.explains(_LEAST_EXPLAINED)
 
     def _held_out(self, model: Any, X: Any, y: Array, weights: Array) -> _HeldOut:
         return _HeldOut(predict_dist(model, X), y, weights)
