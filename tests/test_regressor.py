@@ -125,11 +125,13 @@ def test_auto_averages_linear_models_of_few_rows(data, base, n_rows, expected):
     assert len(model.members_) == (3 if expected else 1)
 
 
-@pytest.mark.parametrize(("noise", "expected"), [(0.1, False), (20.0, True)])
-def test_auto_averages_flexible_models_that_explain_little(rng, noise, expected):
-    """Refitting pays where there is much to learn."""
-    X = rng.uniform(size=(120, 2))
-    y = 5 * X[:, 0] + noise * rng.normal(size=120)
+@pytest.mark.parametrize(
+    ("noise", "n_rows", "expected"), [(0.1, 210, False), (20.0, 210, True), (20.0, 90, False)]
+)
+def test_auto_averages_flexible_models_that_explain_little(rng, noise, n_rows, expected):
+    """Refitting pays where there is much to learn, or where folds are too small to learn from."""
+    X = rng.uniform(size=(n_rows, 2))
+    y = 5 * X[:, 0] + noise * rng.normal(size=n_rows)
     forest = NormalResidualRegressor(RandomForestRegressor(5, random_state=0), cv=2)
 
     assert CalibratedRegressorCV(forest, "scale").fit(X, y).ensemble_ is expected

@@ -286,7 +286,8 @@ class DensityCalibrator(GPMapCalibrator):
         # the process is frozen from there on
         beyond = np.abs(u) > LARGEST_PROBIT
         targets = np.where(beyond, exits, targets)
-        spread = np.where(beyond, 0.0, spread / self.axes_.halfwidth)
+        with np.errstate(over="ignore"):
+            spread = np.where(beyond, 0.0, spread / self.axes_.halfwidth)
         points = PathPoints(
             u.ravel(),
             self.axes_.target_axis(targets).ravel(),

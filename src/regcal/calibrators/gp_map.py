@@ -255,7 +255,8 @@ class GPMapCalibrator(Calibrator):
         averaged = self._averaged_map()
         if self._zero_prior:
             return averaged
-        averaged = with_bounded_tails(averaged, self.start_.transform(dist).probit(y))
+        outcomes = self.start_.transform(dist).probit(y)
+        averaged = with_bounded_tails(averaged, outcomes, weights.sum())
         rows = np.arange(0, len(y), max(1, len(y) // _CHECKED_ROWS))
         started = self.start_.transform(dist[rows])
         with np.errstate(invalid="ignore"):
@@ -302,17 +303,17 @@ def fit_map_process(
     )
 
 
-def with_bounded_tails(warp: WarpMap, outcomes: Array) -> WarpMap:
+def with_bounded_tails(warp: WarpMap, outcomes: Array, n_rows: float) -> WarpMap:
     """Return the map with steeper tails where no outcome was, if they are too heavy.
 
     A straight line learnt in the middle may be nearly flat, and says nothing about what is far
-    beyond all outcomes, whose probits are given.
+    beyond all outcomes, whose probits and number are given.
     """
     outcomes = outcomes[np.isfinite(outcomes)]
     if len(outcomes) == 0:
         return warp
     # where the calibrated probit of the last outcome is eta, the mean excess is 1 / (eta * slope)
-    last_eta = -ndtri(0.5 / (len(outcomes) + 1))
+    last_eta = -ndtri(0.5 / (max(n_rows, 1.0) + 1.0))
     eta, slopes = warp.h + warp.u[:, np.newaxis], []
     for side, tail in zip((-1.0, 1.0), warp.slopes, strict=True):
         last = float(np.clip((side * outcomes).max(), 1.0, _FARTHEST_PROBIT))

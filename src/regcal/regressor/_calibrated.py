@@ -40,8 +40,9 @@ from regcal.regressor._folds import (
 # Below this many rows a linear model's calibrators are better averaged than pooled.
 _FEW_ROWS = 400
 
-# A flexible model that explains a smaller share of the variance is better averaged than refitted.
-_LEAST_EXPLAINED = 0.5
+# A flexible model that explains a smaller share of the variance is better averaged than refitted,
+# unless the folds of few rows are what keeps it from learning.
+_LEAST_EXPLAINED, _ENOUGH_ROWS = 0.5, 200
 
 
 @dataclass(frozen=True)
@@ -106,9 +107,10 @@ class CalibratedRegressorCV(
         and predictions are the average of them all (the paper). False: one calibrator is fitted
         on the held-out predictions of all folds, and the model is fitted again on all rows.
         "auto": True for a linear model (one with ``coef_``) with fewer than 400 rows, and for
-        any other model that explains less than half of the variance of the held-out outcomes;
-        else False. Refitting matters for flexible models with much to learn, which gain from
-        every row. Averaging steadies the calibrators, and a model that is mostly noise itself.
+        any other model that with at least 200 rows explains less than half of the variance of
+        the held-out outcomes; else False. Refitting matters for flexible models with much to
+        learn, which gain from every row. Averaging steadies the calibrators, and a model that
+        is mostly noise itself.
     n_jobs : int, optional
         Number of models fitted at once, through joblib.
     point : {"mean", "median"}, default="mean"
@@ -231,9 +233,10 @@ class CalibratedRegressorCV(
         if self.ensemble != "auto":
             return bool(self.ensemble)
         pooled = _HeldOut.pooled(held_out)
+        n_rows = pooled.weights.sum()
         if _is_linear(model):
-            return bool(pooled.weights.sum() < _FEW_ROWS)
-        return not pooled.explains(_LEAST_EXPLAINED)
+            return bool(n_rows < _FEW_ROWS)
+        return bool(n_rows >= _ENOUGH_ROWS) and not pooled.explains(_LEAST_EXPLAINED)
 
     def _held_out(self, model: Any, X: Any, y: Array, weights: Array) -> _HeldOut:
         return _HeldOut(predict_dist(model, X), y, weights)

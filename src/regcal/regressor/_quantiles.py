@@ -56,9 +56,10 @@ class MultiQuantileRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
     >>> from regcal.datasets import load_diabetes
     >>> data = load_diabetes()
     >>> trees = HistGradientBoostingRegressor(loss="quantile", max_iter=20)
-    >>> model = CalibratedRegressorCV(MultiQuantileRegressor(trees, (0.1, 0.5, 0.9)), "scale")
-    >>> model.fit(data.X, data.y).predict_dist(data.X[:2])
-    ProbitMapped(Quantiles(rows=2), ScaleMap)
+    >>> quantiles = MultiQuantileRegressor(trees, (0.1, 0.5, 0.9))
+    >>> model = CalibratedRegressorCV(quantiles, "scale", ensemble=False).fit(data.X, data.y)
+    >>> model.predict_dist(data.X[:2])
+    ProbitMapped(Quantiles, ScaleMap, rows=2)
     """
 
     def __init__(
