@@ -4,6 +4,8 @@ A regression model says, for every row, how the target will be distributed. regc
 held-out rows how those statements are wrong, and corrects them.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from regcal._version import __version__
 from regcal.adapters import predict_dist, register_adapter
 from regcal.binary import BetaCalibrator, LogisticCalibrator
@@ -35,7 +37,6 @@ from regcal.distributions import (
 )
 from regcal.grids import EqualGrid, QuantileGrid
 from regcal.metrics import compare, crps, log_score, pit
-from regcal.persistence import FileError, file_info, load, save
 from regcal.regressor import (
     CalibratedRegressorCV,
     MultiQuantileRegressor,
@@ -45,6 +46,9 @@ from regcal.regressor import (
     paper_ols,
 )
 from regcal.report import report
+
+if TYPE_CHECKING:
+    from regcal.persistence import FileError, file_info, load, save
 
 __all__ = [
     "AutoCalibrator",
@@ -92,3 +96,19 @@ __all__ = [
     "report",
     "save",
 ]
+
+_OF_FILES = ("FileError", "file_info", "load", "save")
+
+
+def __getattr__(name: str) -> Any:
+    # imported when they are used: few programs write files, and all wait for imports
+    if name in _OF_FILES:
+        from regcal import persistence
+
+        return getattr(persistence, name)
+    msg = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(msg)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

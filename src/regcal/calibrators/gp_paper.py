@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.gaussian_process import GaussianProcessClassifier
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -120,6 +118,10 @@ class PaperGPCalibrator(Calibrator):
                 "thresholds inside the range of the targets."
             )
             raise ValueError(msg)
+        # imported here, as few fit this one
+        from sklearn.gaussian_process import GaussianProcessClassifier
+        from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
         kernel = ConstantKernel() * RBF() if self.kernel is None else self.kernel
         with warnings.catch_warnings():
             # the optimiser may stop early or at a bound; the fit is still the paper's

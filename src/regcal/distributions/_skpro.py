@@ -47,10 +47,11 @@ _N_DRAWS = 200
 _WITH_ATOMS = ("HistogramQPD", "Hurdle", "ZeroInflated")
 
 
-def from_skpro(prediction: Any) -> Distribution | None:
-    """Return a distribution of skpro as ours, or None if it is not one."""
-    if not (hasattr(prediction, "log_pdf") and hasattr(prediction, "iloc")):
-        return None
+def from_skpro(prediction: Any) -> Distribution:
+    """Return a distribution of skpro as ours."""
+    if not hasattr(prediction, "log_pdf"):  # a component
+        msg = f"A part of skpro's distribution is no distribution of skpro, but {prediction!r}."
+        raise TypeError(msg)
     wrapped = getattr(prediction, "dist", None)  # of regcal.skpro
     if isinstance(wrapped, Distribution):
         return wrapped
@@ -131,11 +132,8 @@ def _from_parts(prediction: Any, name: str, n_rows: int) -> Distribution | None:
     return Mixture(components, None if weights is None else np.divide(weights, np.sum(weights)))
 
 
-def _repeated(dist: Distribution | None, n_rows: int) -> Distribution:
+def _repeated(dist: Distribution, n_rows: int) -> Distribution:
     """Return a scalar component, or a component of one row, once per row."""
-    if dist is None:
-        msg = "A component of skpro's distribution is not a distribution of skpro."
-        raise TypeError(msg)
     return dist[np.zeros(n_rows, dtype=int)] if len(dist) == 1 else dist
 
 

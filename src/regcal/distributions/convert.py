@@ -11,7 +11,6 @@ import numpy as np
 import scipy.stats
 from numpy.typing import ArrayLike
 
-from regcal.distributions._skpro import from_skpro
 from regcal.distributions.base import Distribution
 from regcal.distributions.histogram import Histogram
 from regcal.distributions.mixture import Mixture
@@ -79,7 +78,7 @@ def as_distribution(prediction: Any, *, levels: ArrayLike | None = None) -> Dist
         return Quantiles(
             [float(level) for level in prediction], np.column_stack(list(prediction.values()))
         )
-    for recognise in (_from_scipy, _from_torch, from_skpro, _from_frame):
+    for recognise in (_from_scipy, _from_torch, _from_skpro, _from_frame):
         dist = recognise(prediction)
         if dist is not None:
             return dist
@@ -93,6 +92,14 @@ def _from_pair(pair: tuple[Any, ...]) -> Distribution:
     if np.ndim(pair[1]) == 2 and np.shape(pair[1])[1:] != (1,):
         return Histogram(*pair)
     return Normal(*pair)
+
+
+def _from_skpro(prediction: Any) -> Distribution | None:
+    if not (hasattr(prediction, "log_pdf") and hasattr(prediction, "iloc")):
+        return None
+    from regcal.distributions._skpro import from_skpro
+
+    return from_skpro(prediction)
 
 
 def _from_scipy(prediction: Any) -> Distribution | None:

@@ -8,9 +8,6 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from sklearn.feature_selection import SelectKBest
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.linear_model import BayesianRidge, LinearRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -66,6 +63,11 @@ def paper_gpr() -> Pipeline:
     >>> predict_dist(model, X[:1]).std().round(1)
     array([0.1])
     """
+    # not needed by most, and half of what `import regcal` would take from scikit-learn
+    from sklearn.feature_selection import SelectKBest
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+
     kernel = ConstantKernel(1.0) * RBF(1.0) + WhiteKernel(1.0)
     regressor = GaussianProcessRegressor(kernel, optimizer=most_probable, normalize_y=True)
     return make_pipeline(SelectKBest(column_variances, k=1), StandardScaler(), regressor)
