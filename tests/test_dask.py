@@ -204,6 +204,29 @@ def test_errors_say_what_to_do(one_thread):
         regcal_dask.fit(scale, data, NORMAL, data["y"].repartition(npartitions=2))
 
 
+def test_columns_and_rows_that_do_not_fit_are_named(one_thread):
+    """Unknown columns, other rows and bad values are told with their place."""
+    frame = table(40)
+    data, pit = dd.from_pandas(frame, npartitions=2), regcal.get_calibrator("pit")
+    shuffled = dd.from_pandas(frame["y"][::-1], npartitions=2, sort=False)
+    array = data.to_dask_array(lengths=True)
+
+    with pytest.raises(ValueError, match="no column 'target'"):
+        regcal_dask.fit(pit, data, NORMAL, y="target")
+    with pytest.raises(ValueError, match="no column 'mu'"):
+        regcal_dask.fit(pit, data, NormalColumns("mu", "std"), y="y")
+    with pytest.raises(ValueError, match="Pass a number from 0 to 3"):
+        regcal_dask.fit(pit, array, NormalColumns(0, 1), y="y")
+    with pytest.raises(ValueError, match="another index than the data"):
+        regcal_dask.fit(pit, data, NORMAL, y=shuffled)
+    with pytest.raises(TypeError, match="Pass a calibrator"):
+        regcal_dask.fit("pit", data, NORMAL, y="y")
+    frame.loc[25, "std"] = -1.0
+    bad = dd.from_pandas(frame, npartitions=2)
+    with pytest.raises(ValueError, match="Partition 1, whose index goes from 20 to 39"):
+        regcal_dask.fit(pit, bad, NORMAL, y="y")
+
+
 def test_dask_is_asked_for_by_name(monkeypatch):
     """Without Dask, the message tells which extra to install."""
     monkeypatch.setitem(sys.modules, "dask", None)

@@ -1,9 +1,12 @@
 """Summaries of calibration rows: what batches give, what merging gives, and what is kept."""
 
 import pickle
+import re
+from pathlib import Path
 
 import cases
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -473,4 +476,57 @@ def test_errors_say_what_to_do():
         pit.fit_summary(scale.new_summary())
     with pytest.raises(ValueError, match="one and the same calibrator"):
         pit.new_summary().merge(scale.new_summary())
+    with pytest.raises(TypeError, match="Got a TargetSummary"):
+        pit.fit_summary(TargetSummary())
+    with pytest.raises(TypeError, match="Got a NoneType"):
+        pit.new_summary().merge(None)
+    with pytest.raises(TypeError, match="Pass a list of batches"):
+        pit.fit_batches((uniform, [0.5, 0.6]))
+    with pytest.raises(ValueError, match="was not fitted by partial_fit"):
+        make("scale").fit_batches([(uniform, [0.5, 0.6])]).partial_fit(uniform, [0.5, 0.6])
     assert "rows=0" in repr(Summary(scale))
+
+
+def test_empty_batches_are_passed_over():
+    """A filter that leaves nothing of a batch does not end a long fit."""
+    dist, y = regcal.Normal(np.zeros(30), np.ones(30)), np.linspace(-2.0, 3.0, 30)
+    whole = make("scale").fit(dist, y)
+
+    assert make("scale").fit_batches([(dist[:0], []), (dist, y)]).factor_ == whole.factor_
+
+
+class PartitionedFrame:
+    """What the recipe for Spark asks of a Spark frame, done here one partition at a time."""
+
+    def __init__(self, parts):
+        self.parts = parts
+
+    def select(self, column):
+        return PartitionedFrame([part[[column]] for part in self.parts])
+
+    def mapInPandas(self, function, schema):  # noqa: N802
+        results = [row for part in self.parts for row in function(iter([part[:7], part[7:]]))]
+        assert schema == "summary binary"
+        self.rows = pd.concat(results).itertuples(index=False)
+        return self
+
+    def collect(self):
+        return list(self.rows)
+
+
+def test_recipe_for_spark(rng):
+    """The lines in the guide give what one fit on all rows gives."""
+    guide = Path(__file__).parents[1] / "docs" / "large_data.md"
+    blocks = re.findall(r"```py\n(.*?)```", guide.read_text(encoding="utf-8"), re.DOTALL)
+    (recipe,) = [block for block in blocks if "mapInPandas" in block]
+    mean = rng.normal(size=400)
+    frame = pd.DataFrame({"mean": mean, "std": 1.0, "y": mean + 1.5 * rng.normal(size=400)})
+    parts = [frame[:150], frame[150:150], frame[150:]]
+    names = {"frame": PartitionedFrame(parts)}
+    exec(recipe, names)
+
+    dist = regcal.Normal(frame["mean"], frame["std"])
+    whole = regcal.get_calibrator("gpc").fit(dist, frame["y"])
+    points = np.linspace(-2, 2, 5)[np.newaxis, :]
+    found = names["calibrator"].transform(dist).cdf(points)
+    assert_allclose(found, whole.transform(dist).cdf(points), atol=1e-9)

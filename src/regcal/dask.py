@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from regcal._validation import Array
+from regcal._validation import Array, as_float_array
 from regcal.adapters import predict_dist
 from regcal.calibrators import Calibrator, Summary, TargetSummary
 from regcal.distributions import Distribution, Normal, Quantiles, Samples, as_distribution
@@ -122,8 +122,24 @@ class ModelPredictions:
 
 
 def _columns(part: Any, names: list[Any]) -> Array:
+    for name in names:
+        _check_column(part, name)
     values = part[names].to_numpy() if hasattr(part, "columns") else np.asarray(part)[:, names]
     return values.astype(float)
+
+
+def _check_column(data: Any, name: Any) -> None:
+    """Refuse a name that a frame does not have, or a number that an array does not have."""
+    if hasattr(data, "columns"):
+        if name not in data.columns:
+            msg = f"There is no column {name!r}. The columns are {list(data.columns)}."
+            raise ValueError(msg)
+    elif not isinstance(name, int | np.integer) or not 0 <= name < data.shape[1]:
+        msg = (
+            f"There is no column {name!r} in an array of {data.shape[1]} columns. "
+            f"Pass a number from 0 to {data.shape[1] - 1}."
+        )
+        raise ValueError(msg)
 
 
 # ---------------------------------------------------------------------------------------------- fit
@@ -169,6 +185,9 @@ def fit(
     2.0
     """
     dask = _import_dask()
+    if not isinstance(calibrator, Calibrator):
+        msg = f"Got {calibrator!r}. Pass a calibrator, such as regcal.get_calibrator('gpc')."
+        raise TypeError(msg)
     parts = _partitions(data)
     outcomes = _partitions(_column(data, y))
     weights = [None] * len(parts)
@@ -178,7 +197,8 @@ def fit(
     of_targets = [dask.delayed(_targets_of)(*one) for one in zip(outcomes, weights, strict=True)]
     targets = _computed(of_targets)
     summarise = dask.delayed(partial(_summary_of, clone(calibrator), to_dist, targets))
-    summaries = [summarise(*one) for one in zip(parts, outcomes, weights, strict=True)]
+    rows = zip(parts, outcomes, weights, strict=True)
+    summaries = [summarise(number, *one) for number, one in enumerate(rows)]
     return calibrator.fit_summary(_computed(summaries))
 
 
@@ -187,10 +207,37 @@ def _targets_of(y: Any, weights: Any) -> TargetSummary:
 
 
 def _summary_of(
-    calibrator: Calibrator, to_dist: ToDist, targets: TargetSummary, part: Any, y: Any, weights: Any
+    calibrator: Calibrator,
+    to_dist: ToDist,
+    targets: TargetSummary,
+    number: int,
+    part: Any,
+    y: Any,
+    weights: Any,
 ) -> Summary:
     summary = calibrator.new_summary(targets)
-    return summary.add(to_dist(part), y, weights) if len(y) else summary
+    if len(y) == 0:
+        return summary
+    try:
+        _check_same_rows(part, y, weights)
+        return summary.add(to_dist(part), y, weights)
+    except ValueError as error:
+        place = f"Partition {number}"
+        if hasattr(part, "columns"):
+            place += f", whose index goes from {part.index[0]!r} to {part.index[-1]!r}"
+        msg = f"{place}: {error}"
+        raise ValueError(msg) from error
+
+
+def _check_same_rows(part: Any, *others: Any) -> None:
+    """Refuse series whose rows are not those of the frame."""
+    indexed = [other.index for other in others if hasattr(other, "index")]
+    if hasattr(part, "columns") and not all(map(part.index.equals, indexed)):
+        msg = (
+            "y or sample_weight has another index than the data. Pass columns of the same frame, "
+            "or align them first."
+        )
+        raise ValueError(msg)
 
 
 def _computed(parts: list[Any]) -> Any:
@@ -227,8 +274,8 @@ def predict_quantiles(
     Dask frame or array of shape (n_rows, n_levels)
         As `data`; a frame keeps the index, and its columns are the levels.
     """
-    levels = [float(level) for level in np.atleast_1d(levels)]
-    return map_dist(calibrator, data, to_dist, partial(_evaluated, "ppf", levels), levels)
+    points = np.atleast_1d(as_float_array(levels, "levels")).tolist()
+    return map_dist(calibrator, data, to_dist, partial(_evaluated, "ppf", points), points)
 
 
 def predict_cdf(
@@ -249,7 +296,7 @@ def predict_cdf(
     Dask frame or array of shape (n_rows, n_thresholds)
         As `data`; a frame keeps the index, and its columns are the thresholds.
     """
-    points = [float(point) for point in np.atleast_1d(thresholds)]
+    points = np.atleast_1d(as_float_array(thresholds, "thresholds")).tolist()
     return map_dist(calibrator, data, to_dist, partial(_evaluated, "cdf", points), points)
 
 
@@ -339,6 +386,7 @@ def _block(
     """Return what the function says of one partition, as a frame if it is one."""
     values = np.empty((0, len(columns)))
     if len(part):
+        _check_same_rows(part, *others)
         dist = calibrator.transform(as_distribution(to_dist(part)))
         values = function(dist, *(np.asarray(other).ravel() for other in others))
     if not hasattr(part, "columns"):
@@ -378,6 +426,7 @@ def _column(data: Any, column: Any) -> Any:
     """Return a column of the data by its name or number; collections are returned as they are."""
     if hasattr(column, "to_delayed"):
         return column
+    _check_column(data, column)
     return data[column] if _is_frame(data) else data[:, column]
 
 

@@ -17,7 +17,13 @@ from regcal._state import Auditable
 from regcal._validation import Array
 from regcal.calibrators._rows import MAX_ROWS, Rows
 from regcal.calibrators._targets import TargetSummary
-from regcal.calibrators.summary import Summary, Tally, checked_rows, sampled_rows
+from regcal.calibrators.summary import (
+    Summary,
+    Tally,
+    check_summary,
+    checked_rows,
+    sampled_rows,
+)
 from regcal.distributions import Distribution, as_distribution
 
 # Predicted probabilities at which pictures of maps are drawn; 0 and 1 are added.
@@ -89,9 +95,9 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         if not hasattr(self, "summary_"):
             if hasattr(self, "n_rows_seen_"):
                 msg = (
-                    f"This {type(self).__name__} was fitted in one go and has kept no summary, so "
-                    "rows cannot be added to it. Use partial_fit from the first rows on, or clone "
-                    "it to begin anew."
+                    f"This {type(self).__name__} was not fitted by partial_fit and has kept no "
+                    "summary, so rows cannot be added to it. Use partial_fit from the first rows "
+                    "on, or clone it to begin anew."
                 )
                 raise ValueError(msg)
             self.summary_ = self.new_summary()
@@ -123,6 +129,12 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         """
         summary = self.new_summary()
         for batch in batches:
+            if not (isinstance(batch, tuple | list) and len(batch) in (2, 3)):
+                msg = (
+                    "Every batch must be (dist, y) or (dist, y, sample_weight), got a "
+                    f"{type(batch).__name__}. Pass a list of batches, also for a single one."
+                )
+                raise TypeError(msg)
             summary.add(*batch)
         return self.fit_summary(summary)
 
@@ -153,6 +165,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         -------
         self
         """
+        check_summary(summary)
         if repr(summary.calibrator) != repr(clone(self)):
             msg = (
                 f"The summary was made for {summary.calibrator!r}, not for {clone(self)!r}. "

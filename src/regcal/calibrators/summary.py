@@ -49,6 +49,13 @@ def checked_rows(dist: Any, y: Any, sample_weight: Any) -> Rows:
     return Rows(dist, targets, weights)
 
 
+def check_summary(summary: Any) -> None:
+    """Refuse what is no summary of rows."""
+    if not isinstance(summary, Summary):
+        msg = f"Got a {type(summary).__name__}. Pass a Summary, from Calibrator.new_summary."
+        raise TypeError(msg)
+
+
 class Summary:
     """What a calibrator needs of calibration rows, in bounded memory.
 
@@ -112,7 +119,7 @@ class Summary:
         return self._kept.all()
 
     def add(self, dist: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Add rows.
+        """Add rows; none are fine.
 
         Parameters
         ----------
@@ -124,6 +131,8 @@ class Summary:
         -------
         self
         """
+        if np.shape(y) == (0,) and hasattr(dist, "__len__") and len(dist) == 0:
+            return self
         rows = checked_rows(dist, y, sample_weight)
         for start in range(0, len(rows.y), _BLOCK):
             block = slice(start, start + _BLOCK)
@@ -142,6 +151,7 @@ class Summary:
         -------
         Summary
         """
+        check_summary(other)
         if repr(self.calibrator) != repr(other.calibrator):
             msg = (
                 f"Cannot merge summaries for {self.calibrator!r} and {other.calibrator!r}. "

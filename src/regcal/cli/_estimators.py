@@ -4,6 +4,7 @@ Depends on scikit-learn and `_reading`.
 """
 
 import importlib
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -98,7 +99,7 @@ def is_text(column: pa.Array, layout: Layout, name: str) -> bool:
         if pa.types.is_temporal(kind):
             msg = (
                 f"{layout.label}: column {name!r} holds times ({kind}), which cannot be a feature. "
-                f"Leave it out by --drop, or order the rows by it: --time {name}."
+                f"Leave it out by --drop, or order the rows by it: --time {shlex.quote(name)}."
             )
             raise InputError(msg)
         return False
@@ -113,7 +114,7 @@ def is_text(column: pa.Array, layout: Layout, name: str) -> bool:
     if distinct > _MOST_CATEGORIES:
         msg = (
             f"{layout.label}: column {name!r} holds {distinct} different texts, too many for a "
-            f"feature (at most {_MOST_CATEGORIES}). Leave it out: --drop {name}."
+            f"feature (at most {_MOST_CATEGORIES}). Leave it out: --drop {shlex.quote(name)}."
         )
         raise InputError(msg)
     return True

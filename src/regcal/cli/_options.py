@@ -91,7 +91,9 @@ Trust = Annotated[
 SkipMissing = Annotated[
     bool,
     typer.Option(
-        "--skip-missing", help="Leave out rows with missing values instead of refusing the table."
+        "--skip-missing",
+        help="Leave out rows with missing values instead of refusing the table; "
+        "in what is written, they have empty answers.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Write the result as JSON.")]

@@ -58,6 +58,13 @@ def _quantile_columns(layout: Layout, option: str) -> PredictionColumns:
             "At least two different ones are needed, each once."
         )
         raise InputError(msg)
+    if not levels[0] <= 0.5 <= levels[-1]:
+        name = pairs[0][1]
+        msg = (
+            f"--quantiles {option} gives the levels {', '.join(f'{one:g}' for one in levels)}, all "
+            f"on one side of the median. If these are not meant, write '{name}=0.1,...'."
+        )
+        raise InputError(msg)
     return PredictionColumns("quantiles", tuple(name for _, name in pairs), levels)
 
 

@@ -42,6 +42,7 @@ class RowReader:
     predictions: PredictionColumns | None = None
     may_be_missing: Sequence[str] = ()
     skip_missing: bool = False
+    learning: bool = True
     rows_skipped: int = 0
     rows_crossing: int = 0
     first_crossing: int = 0
@@ -123,7 +124,9 @@ class RowReader:
     def tell(self, layout: Layout) -> None:
         """Tell what was done about rows that were not as they should be."""
         if self.rows_skipped:
-            note(f"Note: {layout.label}: {self.rows_skipped} row(s) with missing values left out.")
+            what = "were not used" if self.learning else "got no answer"
+            count = f"{self.rows_skipped} row(s) with missing values"
+            note(f"Note: {layout.label}: {count} {what}.")
         if self.rows_crossing:
             note(
                 f"Note: {layout.label}: {self.rows_crossing} row(s) have crossing quantiles, the "

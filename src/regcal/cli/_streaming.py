@@ -28,6 +28,7 @@ def apply_model(
     """Write what is asked of every row beside the columns that are kept; return a summary."""
     layout = table.layout
     reader = RowReader.of_model(model, skip_missing)
+    reader.learning = False
     reader.check_names(layout)
     kept = _kept_columns(table, keep)
     names = [layout.names[k] for k in kept]

@@ -24,8 +24,8 @@ from regcal.distributions._roots import solve_increasing
 LOG_HALF = float(np.log(0.5))
 LOG_SQRT_2PI = 0.5 * float(np.log(2 * np.pi))
 
-# Elements of a temporary array: 2**17 doubles are 1 MB, which stays in the cache.
-BLOCK_ELEMENTS = 2**17
+# Elements of a temporary array: 2**16 doubles are 512 kB, which stay in the cache.
+BLOCK_ELEMENTS = 2**16
 
 # Quantiles at these probit values separate the panels of numerical integrals.
 _PANEL_PROBITS = np.array([0, 0.4, 0.8, 1.2, 1.7, 2.3, 3, 3.75, 4.5, 5.5, 6.5, 8, 10, 13])

@@ -124,6 +124,9 @@ def _check_members(infos: list[zipfile.ZipInfo], data: bytes) -> None:
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a file that is complete or not there, whatever happens meanwhile."""
     target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        msg = f"There is no folder {str(target.parent)!r} for {str(path)!r}. Make it first."
+        raise FileNotFoundError(msg)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
         with temporary.open("xb") as file:
