@@ -410,6 +410,7 @@ def test_samples_are_named_by_their_common_start(run):
         ("--mean mu --std sigma --samples mu", ("one of --mean and --std",)),
         ("--mean mu --std sigma --quantiles 0.1,0.9", ("use --levels",)),
         ("--quantiles mu,sigma", ("'mu' does not tell a level", "mu=0.05")),
+        ("--quantiles mu=0.01,sigma=0.05", ("levels 0.01, 0.05", "one side of the median")),
         ("--samples mu", ("at least two draws",)),
         ("--mean mu --std sigma --calibrator gcp", ("no calibrator 'gcp'", "gpc")),
         ("--mean mu --std sigma --interval 90", ("--interval", "Write 90 % as 0.9")),
