@@ -164,7 +164,7 @@ class CardContent:
 class FittedCard:
     """Adds a card to scikit-learn's diagram once an estimator is fitted.
 
-    To be inherited from before `BaseEstimator`. `_summary` returns None before `fit`.
+    To be inherited from before `BaseEstimator`. `_card_content` returns None before `fit`.
     """
 
     def _card_content(self) -> CardContent | None:

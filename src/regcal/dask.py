@@ -72,6 +72,14 @@ class QuantileColumns:
     ----------
     columns : mapping from level to column
         For example ``{0.1: "q10", 0.5: "median", 0.9: "q90"}``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from regcal.dask import QuantileColumns
+    >>> part = pd.DataFrame({"q10": [1.0], "median": [2.0], "q90": [4.0]})
+    >>> QuantileColumns({0.1: "q10", 0.5: "median", 0.9: "q90"})(part).median()
+    array([2.])
     """
 
     columns: Mapping[float, Any]
@@ -89,6 +97,13 @@ class SampleColumns:
     Parameters
     ----------
     columns : sequence of column names or numbers
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal.dask import SampleColumns
+    >>> SampleColumns([0, 1, 2])(np.array([[1.0, 2.0, 6.0]])).mean()
+    array([3.])
     """
 
     columns: Sequence[Any]
@@ -108,6 +123,16 @@ class ModelPredictions:
         Any model that `regcal.predict_dist` understands.
     features : sequence of column names or numbers, optional
         All columns by default.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.linear_model import BayesianRidge
+    >>> from regcal.dask import ModelPredictions
+    >>> part = pd.DataFrame({"id": [7, 8, 9], "x": [0.0, 1.0, 2.0]})
+    >>> model = BayesianRidge().fit(part[["x"]], [0.1, 0.9, 2.1])
+    >>> ModelPredictions(model, ["x"])(part)
+    Normal(rows=3)
     """
 
     model: Any
@@ -151,8 +176,9 @@ def fit(
     """Fit a calibrator on the rows of a Dask collection.
 
     The outcomes are read first, for the range that thresholds cover. Then every partition is
-    summarised where it is. The result is that of `Calibrator.fit` on all rows, up to the width of
-    fine cells if there are more than 16 384, and does not depend on the partitions beyond that.
+    summarised where it is. The result is that of `regcal.Calibrator.fit` on all rows, up to the
+    width of fine cells if there are more than 16 384, and does not depend on the partitions
+    beyond that.
 
     Parameters
     ----------
@@ -273,6 +299,19 @@ def predict_quantiles(
     -------
     Dask frame or array of shape (n_rows, n_levels)
         As `data`; a frame keeps the index, and its columns are the levels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dask.array as da
+    >>> import regcal
+    >>> from regcal.dask import NormalColumns, predict_quantiles
+    >>> rows = np.array([[0.0, 1.0, 0.3], [5.0, 2.0, 1.0]])  # mean, std, outcome
+    >>> identity = regcal.get_calibrator("identity").fit(regcal.Normal(*rows[:, :2].T), rows[:, 2])
+    >>> data = da.from_array(rows, chunks=(1, 3))
+    >>> predict_quantiles(identity, data, NormalColumns(0, 1), [0.1, 0.5]).compute().round(2)
+    array([[-1.28,  0.  ],
+           [ 2.44,  5.  ]])
     """
     points = np.atleast_1d(as_float_array(levels, "levels")).tolist()
     return map_dist(calibrator, data, to_dist, partial(_evaluated, "ppf", points), points)
@@ -295,6 +334,19 @@ def predict_cdf(
     -------
     Dask frame or array of shape (n_rows, n_thresholds)
         As `data`; a frame keeps the index, and its columns are the thresholds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dask.array as da
+    >>> import regcal
+    >>> from regcal.dask import NormalColumns, predict_cdf
+    >>> rows = np.array([[0.0, 1.0, 0.3], [5.0, 2.0, 1.0]])  # mean, std, outcome
+    >>> identity = regcal.get_calibrator("identity").fit(regcal.Normal(*rows[:, :2].T), rows[:, 2])
+    >>> data = da.from_array(rows, chunks=(1, 3))
+    >>> predict_cdf(identity, data, NormalColumns(0, 1), 1.0).compute().round(3)
+    array([[0.841],
+           [0.023]])
     """
     points = np.atleast_1d(as_float_array(thresholds, "thresholds")).tolist()
     return map_dist(calibrator, data, to_dist, partial(_evaluated, "cdf", points), points)
@@ -313,6 +365,18 @@ def log_score(calibrator: Calibrator, data: Any, to_dist: ToDist, y: Any) -> Any
     Returns
     -------
     Dask series or array of shape (n_rows,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dask.array as da
+    >>> import regcal
+    >>> from regcal.dask import NormalColumns, log_score
+    >>> rows = np.array([[0.0, 1.0, 0.3], [5.0, 2.0, 1.0]])  # mean, std, outcome
+    >>> identity = regcal.get_calibrator("identity").fit(regcal.Normal(*rows[:, :2].T), rows[:, 2])
+    >>> data = da.from_array(rows, chunks=(1, 3))
+    >>> log_score(identity, data, NormalColumns(0, 1), y=2).compute().round(3)
+    array([-0.964, -3.612])
     """
     scores = map_dist(calibrator, data, to_dist, _log_scores, ["log_score"], _column(data, y))
     return scores["log_score"] if _is_frame(data) else scores[:, 0]

@@ -105,7 +105,7 @@ class TargetSummary:
         return type(self)(self.values, self.weights, float(low), float(high), self.step)
 
     def thresholds(self, spec: Any) -> Array:
-        """Return thresholds as `regcal.grids.make_thresholds` does from all outcomes."""
+        """Return thresholds as ``regcal.grids.make_thresholds`` does from all outcomes."""
         values = self.values.copy()
         values[0], values[-1] = self.low, self.high
         return make_thresholds(spec, values, self.weights)

@@ -41,7 +41,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
 
     A subclass implements `_fit` and `_transform`. What `fit` takes may be anything that
     `as_distribution` understands. To learn from more rows than a summary keeps, a subclass
-    implements `_tallies` and `_fit_cells`; otherwise it learns from a sample of them.
+    implements ``_tallies`` and ``_fit_cells``; otherwise it learns from a sample of them.
 
     Examples
     --------

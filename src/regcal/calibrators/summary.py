@@ -62,8 +62,8 @@ class Summary:
     Up to 16 384 rows are kept as they are. Beyond, all rows are counted in fine cells, and a
     random sample of as many rows stays. Summaries of disjoint sets of rows merge, in any order.
 
-    Made by `Calibrator.new_summary`, and turned into a fitted calibrator by
-    `Calibrator.fit_summary`.
+    Made by `regcal.Calibrator.new_summary`, and turned into a fitted calibrator by
+    `regcal.Calibrator.fit_summary`.
 
     Parameters
     ----------
