@@ -137,6 +137,14 @@ def test_auto_averages_flexible_models_that_explain_little(rng, noise, n_rows, e
     assert CalibratedRegressorCV(forest, "scale").fit(X, y).ensemble_ is expected
 
 
+def test_constant_targets_are_refused(data):
+    """There is nothing to learn from them, and a column was probably mistaken for the target."""
+    X, y = data
+
+    with pytest.raises(ValueError, match=r"values of y are 2\.0"):
+        CalibratedRegressorCV(BayesianRidge(), "scale").fit(X, np.full(len(y), 2.0))
+
+
 def test_frozen_estimator_is_not_fitted_again(data):
     """All rows given calibrate a frozen model, whatever cv is."""
     X, y = data

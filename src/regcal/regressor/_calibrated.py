@@ -183,6 +183,12 @@ class CalibratedRegressorCV(
         """
         self._check_options()
         X, y = check_training_data(self, X, y)
+        if len(y) > 1 and np.ptp(y) == 0:
+            msg = (
+                f"All {len(y)} values of y are {y[0]}, so there is no uncertainty to calibrate. "
+                "Check that y is the target."
+            )
+            raise ValueError(msg)
         sample_weight = as_weights(sample_weight, len(y))
         routing = get_config()["enable_metadata_routing"]
         weights = np.ones(len(y)) if sample_weight is None else sample_weight
