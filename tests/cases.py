@@ -219,11 +219,13 @@ CALIBRATORS: dict[str, Callable[[], regcal.Calibrator]] = {
     for name in regcal.calibrator_names()
 } | VARIANTS
 
-# Every calibrator is fitted on a few bases; one of each kind of them on all sorts.
+# Every calibrator is fitted on a few bases; one of segments and one of maps on all sorts.
 FEW_BASES = ["normal", "t", "gapped histogram"]
-MANY_BASES = ["gamma", "quantiles", "samples", "open histogram", "mixture"]
-MANY_BASES += ["separated mixture", "custom without sf"]
-THOROUGH = ["e-beta", "gp-density", "pit"]
+ODD_BASES = ["quantiles", "open histogram", "separated mixture", "custom without sf"]
+MORE_BASES = {
+    "e-beta": ["gamma", "samples", "mixture", *ODD_BASES],
+    "gp-density": ODD_BASES,
+}
 
 
 def outcomes(base: Distribution) -> np.ndarray:
@@ -273,7 +275,7 @@ def _calibrated(name: str, base: str) -> CalibratedCase:
 def _bases(name: str) -> list[str]:
     if name in VARIANTS or name == "identity":
         return FEW_BASES[:1]
-    return FEW_BASES + MANY_BASES if name in THOROUGH else FEW_BASES
+    return FEW_BASES + MORE_BASES.get(name, [])
 
 
 CALIBRATED = [_calibrated(name, base) for name in CALIBRATORS for base in _bases(name)]

@@ -539,7 +539,7 @@ def test_rows_with_missing_values_can_be_left_out(run):
     whole = run.good(f"calibrate - {ON_SMALL} --apply t.csv --levels 0.5 --skip-missing",
                      given=SMALL.encode())  # fmt: skip
 
-    assert "2 row(s) with missing values left out" in answer.err
+    assert "2 row(s) with missing values were not used" in answer.err
     assert answer.out.splitlines()[5] == "e,,1,1,"
     assert answer.out == whole.out
 
