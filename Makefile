@@ -58,7 +58,7 @@ $(READY): pyproject.toml
 	@if command -v uv >/dev/null; then \
 		echo "Building $(VENV) with uv ..."; \
 		{ test -x $(BIN)/python || uv venv --quiet --python "$$(command -v "$(PYTHON)")" $(VENV); } && \
-		uv pip install --quiet --python $(BIN)/python -e '.[dev]'; \
+		uv pip install --quiet --compile-bytecode --python $(BIN)/python -e '.[dev]'; \
 	else \
 		echo "Building $(VENV) with venv and pip ..."; \
 		{ test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV) || { rm -rf $(VENV); \
@@ -77,7 +77,7 @@ $(BENCH_READY): pyproject.toml benchmarks/peers/install.py
 $(DOCS_READY): $(READY)
 	@echo "Adding the documentation tools ..."
 	@if command -v uv >/dev/null; then \
-		uv pip install --quiet --python $(BIN)/python -e '.[docs]'; \
+		uv pip install --quiet --compile-bytecode --python $(BIN)/python -e '.[docs]'; \
 	else \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'; \
 	fi
