@@ -8,7 +8,7 @@ import struct
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from functools import cached_property, singledispatch
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -20,17 +20,6 @@ _MANY = 8
 
 # Summaries of parts of parts stop here.
 _DEEPEST = 5
-
-
-class WithoutCaches:
-    """Leaves out of a copy or a file what a `cached_property` computes again when asked."""
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {
-            name: value
-            for name, value in vars(self).items()
-            if not isinstance(getattr(type(self), name, None), cached_property)
-        }
 
 
 class Auditable:

@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 from regcal._validation import Array, as_float_array
 from regcal.adapters import predict_dist
-from regcal.calibrators import Calibrator, Summary, TargetSummary
+from regcal.calibrators import Calibrator, Observed, Targets
 from regcal.distributions import Distribution, Normal, Quantiles, Samples, as_distribution
 
 __all__ = [
@@ -222,31 +222,31 @@ def fit(
     _check_numbers(parts, outcomes, weights)
     of_targets = [dask.delayed(_targets_of)(*one) for one in zip(outcomes, weights, strict=True)]
     targets = _computed(of_targets)
-    summarise = dask.delayed(partial(_summary_of, clone(calibrator), to_dist, targets))
+    observe = dask.delayed(partial(_observed_of, clone(calibrator), to_dist, targets))
     rows = zip(parts, outcomes, weights, strict=True)
-    summaries = [summarise(number, *one) for number, one in enumerate(rows)]
-    return calibrator.fit_summary(_computed(summaries))
+    observed = [observe(number, *one) for number, one in enumerate(rows)]
+    return calibrator.solve(_computed(observed))
 
 
-def _targets_of(y: Any, weights: Any) -> TargetSummary:
-    return TargetSummary.of(y, weights) if len(y) else TargetSummary()
+def _targets_of(y: Any, weights: Any) -> Targets:
+    return Targets.of(y, weights) if len(y) else Targets()
 
 
-def _summary_of(
+def _observed_of(
     calibrator: Calibrator,
     to_dist: ToDist,
-    targets: TargetSummary,
+    targets: Targets,
     number: int,
     part: Any,
     y: Any,
     weights: Any,
-) -> Summary:
-    summary = calibrator.new_summary(targets)
+) -> Observed:
+    observed = calibrator.new_observed(targets)
     if len(y) == 0:
-        return summary
+        return observed
     try:
         _check_same_rows(part, y, weights)
-        return summary.add(to_dist(part), y, weights)
+        return observed.add(to_dist(part), y, weights)
     except ValueError as error:
         place = f"Partition {number}"
         if hasattr(part, "columns"):

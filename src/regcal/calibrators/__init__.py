@@ -1,16 +1,16 @@
 """Calibrators: Distribution in, Distribution out."""
 
-from regcal.calibrators._targets import TargetSummary
 from regcal.calibrators.auto import AutoCalibrator, CandidateScore
 from regcal.calibrators.base import Calibrator, IdentityCalibrator
 from regcal.calibrators.gp_density import DensityCalibrator
 from regcal.calibrators.gp_paper import PaperGPCalibrator
 from regcal.calibrators.gp_threshold import GPCalibrator
+from regcal.calibrators.observed import Observed
 from regcal.calibrators.one_vs_rest import OneVsRestCalibrator
 from regcal.calibrators.pit import PITCalibrator
 from regcal.calibrators.registry import calibrator_names, get_calibrator
 from regcal.calibrators.scale import ScaleCalibrator
-from regcal.calibrators.summary import Summary
+from regcal.calibrators.targets import Targets
 
 __all__ = [
     "AutoCalibrator",
@@ -19,12 +19,12 @@ __all__ = [
     "DensityCalibrator",
     "GPCalibrator",
     "IdentityCalibrator",
+    "Observed",
     "OneVsRestCalibrator",
     "PITCalibrator",
     "PaperGPCalibrator",
     "ScaleCalibrator",
-    "Summary",
-    "TargetSummary",
+    "Targets",
     "calibrator_names",
     "get_calibrator",
 ]

@@ -1,7 +1,4 @@
-"""The method that chooses among the others.
-
-Depends on the distributions, `_validation` and `base`; names are resolved by `registry`.
-"""
+"""The method that chooses among the others."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,12 +7,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from regcal._html import CardContent
 from regcal._validation import Array
-from regcal.calibrators._rows import Rows
-from regcal.calibrators._targets import TargetSummary
 from regcal.calibrators.base import Calibrator, IdentityCalibrator
-from regcal.calibrators.summary import Summary, Tally, checked_rows, sampled_rows
+from regcal.calibrators.cells import Coordinates
+from regcal.calibrators.held_out import HeldOut
+from regcal.calibrators.observed import Observed
+from regcal.calibrators.targets import Targets
 from regcal.distributions import Distribution
 
 # From simple to complex. A method that has thresholds enters with several numbers of them.
@@ -68,8 +65,8 @@ class AutoCalibrator(Calibrator):
     The calibration rows are halved; each candidate is fitted on one half and scored on the
     other, both ways. The first candidate in the list, which goes from simple to complex, that is
     within one standard error of the best is fitted on all rows. With fewer than 10 rows the
-    first candidate is taken without comparison. Of rows that come in batches, it compares on a
-    sample of 16 384.
+    first candidate is taken without comparison. Of more than 16 384 rows, it compares on a sample
+    of so many.
 
     Parameters
     ----------
@@ -123,17 +120,6 @@ class AutoCalibrator(Calibrator):
             f"{best.log_score:.3f}"
         )
 
-    def _card_content(self) -> CardContent | None:
-        if not hasattr(self, "scores_"):
-            return None
-        figures = [("choice", self._explanation())]
-        fitted = self.calibrator_._card_content() if hasattr(self, "calibrator_") else None
-        if fitted is not None:
-            figures += fitted.figures
-        return CardContent(
-            f"{type(self).__name__}, fitted", figures, fitted.curves if fitted else []
-        )
-
     def select(self, dist: Any, y: Any, sample_weight: Any = None) -> Calibrator:
         """Compare the candidates and return the chosen one, not fitted.
 
@@ -150,42 +136,35 @@ class AutoCalibrator(Calibrator):
         -------
         Calibrator
         """
-        return self._select(*checked_rows(dist, y, sample_weight))
+        return self._select(HeldOut.checked(dist, y, sample_weight))
 
-    def _fit(self, dist: Distribution, y: Array, weights: Array) -> None:
-        chosen = self._select(dist, y, weights)
-        self.calibrator_ = chosen.fit(dist, y, sample_weight=weights)
+    def _coordinates(self, targets: Targets) -> tuple[Coordinates, ...]:
+        return tuple(
+            one for _, candidate in self._candidates() for one in candidate._coordinates(targets)
+        )
 
-    def _fit_many(self, rows: Rows) -> None:
-        self._fit(*rows)
-
-    def _tallies(self, targets: TargetSummary) -> tuple[Tally, ...]:
-        return tuple(tally for one in self._tallies_of_candidates(targets) for tally in one)
-
-    def _tallies_of_candidates(self, targets: TargetSummary) -> list[tuple[Tally, ...]]:
-        return [candidate._tallies(targets) for _, candidate in self._candidates()]
-
-    def _fit_cells(self, summary: Summary) -> None:
+    def _solve(self, observed: Observed) -> None:
         """Choose by the rows that are kept, and fit the chosen one on all."""
-        chosen = self._select(*sampled_rows(summary))
-        counts = map(len, self._tallies_of_candidates(summary.targets))
-        starts = np.cumsum([0, *counts])
+        chosen = self._select(observed.modest_rows)
+        counts = [len(one._coordinates(observed.layout)) for _, one in self._candidates()]
+        ends = np.cumsum([0, *counts])
         place = next(k for k, score in enumerate(self.scores_) if score.chosen)
-        own = summary.tallies[starts[place] : starts[place + 1]]
-        self.calibrator_ = chosen.fit_summary(summary.part(clone(chosen), own))
+        which = slice(ends[place], ends[place + 1])
+        self.calibrator_ = chosen.solve(observed.part(clone(chosen), which))
 
     def _transform(self, dist: Distribution) -> Distribution:
         return self.calibrator_.transform(dist)
 
-    def _select(self, dist: Distribution, y: Array, weights: Array) -> Calibrator:
+    def _select(self, rows: HeldOut) -> Calibrator:
         candidates = self._candidates()
-        folds = _deal(dist.probit(y), y, _N_FOLDS, self.random_state)
+        names = [name for name, _ in candidates]
+        folds = _deal(rows, _N_FOLDS, self.random_state)
         n_distinct = np.bincount(folds, minlength=_N_FOLDS).min()
-        if weights.sum() < _FEWEST_ROWS or n_distinct < 2 or len(candidates) == 1:
-            self.scores_ = _without_comparison([name for name, _ in candidates])
+        if rows.weights.sum() < _FEWEST_ROWS or n_distinct < 2 or len(candidates) == 1:
+            self.scores_ = _without_comparison(names)
         else:
-            rows = [_cross_fitted(one, dist, y, weights, folds) for _, one in candidates]
-            self.scores_ = compare([name for name, _ in candidates], np.stack(rows), weights)
+            scores = [_cross_fitted(one, rows, folds) for _, one in candidates]
+            self.scores_ = compare(names, np.stack(scores), rows.weights)
         place = next(k for k, score in enumerate(self.scores_) if score.chosen)
         self.chosen_, chosen = candidates[place]
         return clone(chosen)
@@ -218,25 +197,23 @@ def default_candidates() -> list[tuple[str, Calibrator]]:
     ]
 
 
-def _deal(z: Array, y: Array, n_folds: int, seed: int) -> np.ndarray:
+def _deal(rows: HeldOut, n_folds: int, seed: int) -> np.ndarray:
     """Return a fold per row, at random but for equal rows, which stay together."""
-    _, places = np.unique(np.column_stack([z, y]), axis=0, return_inverse=True)
+    _, places = np.unique(np.column_stack([rows.z, rows.y]), axis=0, return_inverse=True)
     n_distinct = int(places.max()) + 1
     order = np.random.default_rng(seed).permutation(n_distinct)
     return (order % n_folds)[places.ravel()]
 
 
-def _cross_fitted(
-    candidate: Calibrator, dist: Distribution, y: Array, weights: Array, folds: np.ndarray
-) -> Array:
+def _cross_fitted(candidate: Calibrator, rows: HeldOut, folds: np.ndarray) -> Array:
     """Return the log density of each outcome under a candidate fitted without its fold."""
     if isinstance(candidate, IdentityCalibrator):
-        return dist.logpdf(y)
-    scores = np.empty(len(y))
+        return rows.dist.logpdf(rows.y)
+    scores = np.empty(len(rows))
     for fold in np.unique(folds):
         train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        fitted = clone(candidate).fit(dist[train], y[train], sample_weight=weights[train])
-        scores[test] = fitted.transform(dist[test]).logpdf(y[test])
+        fitted = clone(candidate).fit_rows(rows.take(train))
+        scores[test] = fitted.transform(rows.dist[test]).logpdf(rows.y[test])
     return scores
 
 

@@ -1,47 +1,33 @@
-"""What all calibrators share.
+"""What all calibrators share: the one path from held-out rows to a map.
 
-Depends on the distributions, `_state`, `_validation` and scikit-learn's base classes only.
+``fit`` is observe, then solve. Rows become points in the coordinates that a calibrator names
+(`regcal.calibrators.cells`); what was observed merges (`regcal.calibrators.observed`); and the
+calibrator solves for its map. Batches and partitions go the same way.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
-import numpy as np
-from scipy.special import ndtr, ndtri
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from regcal._html import CardContent, Curve, FittedCard
+from regcal._html import FittedCard
 from regcal._state import Auditable
-from regcal._validation import Array
-from regcal.calibrators._rows import MAX_ROWS, Rows
-from regcal.calibrators._targets import TargetSummary
-from regcal.calibrators.summary import (
-    Summary,
-    Tally,
-    check_summary,
-    checked_rows,
-    sampled_rows,
-)
+from regcal.calibrators.cells import Coordinates
+from regcal.calibrators.held_out import HeldOut
+from regcal.calibrators.observed import Observed, check_observed
+from regcal.calibrators.targets import Targets
 from regcal.distributions import Distribution, as_distribution
-
-# Predicted probabilities at which pictures of maps are drawn; 0 and 1 are added.
-_LEVELS = np.linspace(0.0, 1.0, 61)[1:-1]
-
-
-def curve_of(calibrated: Callable[[Array], Array], label: str = "") -> Curve:
-    """Return the picture of a map of probabilities."""
-    values = np.clip(calibrated(_LEVELS), 0.0, 1.0)
-    return Curve(np.r_[0.0, _LEVELS, 1.0], np.r_[0.0, values, 1.0], label)
 
 
 class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
     """Learns from held-out rows how predictive distributions are wrong, and corrects them.
 
-    A subclass implements `_fit` and `_transform`. What `fit` takes may be anything that
-    `as_distribution` understands. To learn from more rows than a summary keeps, a subclass
-    implements ``_tallies`` and ``_fit_cells``; otherwise it learns from a sample of them.
+    What `fit` takes may be anything that `as_distribution` understands. A subclass implements
+    ``_solve(observed)``, which learns from what was observed of the rows, and
+    ``_transform(dist)``. It names the coordinates in which rows are looked at by ``_coordinates``;
+    without any, it learns from ``observed.rows``, at most 16 384 of them.
 
     Examples
     --------
@@ -67,20 +53,26 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         -------
         self
         """
-        rows = checked_rows(dist, y, sample_weight)
-        self._check_possible(rows.dist, rows.y)
+        return self.fit_rows(HeldOut.checked(dist, y, sample_weight))
+
+    def fit_rows(self, rows: HeldOut) -> Self:
+        """Learn from rows that have been checked.
+
+        Parameters
+        ----------
+        rows : HeldOut
+
+        Returns
+        -------
+        self
+        """
         self._forget()
-        self.n_rows_seen_ = len(rows.y)
-        if len(rows.y) <= MAX_ROWS:
-            self._fit(*rows)
-        else:
-            self._fit_many(rows)
-        return self
+        return self._learn(Observed(self, Targets.of(rows.y, rows.weights)).add_rows(rows))
 
     def partial_fit(self, dist: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from more rows, in addition to those of earlier calls.
 
-        The rows go into a summary of bounded size, `summary_`, and the calibrator is fitted anew
+        The rows go into `observed_`, whose size is bounded, and the calibrator is fitted anew
         from it. With many small batches `fit_batches` is faster, which fits once at the end.
 
         Parameters
@@ -92,17 +84,16 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         -------
         self
         """
-        if not hasattr(self, "summary_"):
+        if not hasattr(self, "observed_"):
             if hasattr(self, "n_rows_seen_"):
                 msg = (
-                    f"This {type(self).__name__} was not fitted by partial_fit and has kept no "
-                    "summary, so rows cannot be added to it. Use partial_fit from the first rows "
-                    "on, or clone it to begin anew."
+                    f"This {type(self).__name__} was not fitted by partial_fit and has kept "
+                    "nothing of its rows, so none can be added. Use partial_fit from the first "
+                    "rows on, or clone it to begin anew."
                 )
                 raise ValueError(msg)
-            self.summary_ = self.new_summary()
-        self.summary_.add(dist, y, sample_weight)
-        return self._fit_from(self.summary_)
+            self.observed_ = self.new_observed()
+        return self._learn(self.observed_.add(dist, y, sample_weight))
 
     def fit_batches(self, batches: Iterable[Sequence[Any]]) -> Self:
         """Learn from rows that come in batches, which are read once and not kept.
@@ -127,7 +118,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         >>> round(ScaleCalibrator().fit_batches(batches).factor_, 1)
         2.0
         """
-        summary = self.new_summary()
+        observed = self.new_observed()
         for batch in batches:
             if not (isinstance(batch, tuple | list) and len(batch) in (2, 3)):
                 msg = (
@@ -135,62 +126,45 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
                     f"{type(batch).__name__}. Pass a list of batches, also for a single one."
                 )
                 raise TypeError(msg)
-            summary.add(*batch)
-        return self.fit_summary(summary)
+            observed.add(*batch)
+        return self.solve(observed)
 
-    def new_summary(self, targets: TargetSummary | None = None) -> Summary:
-        """Return an empty summary that collects what this calibrator needs of its rows.
+    def new_observed(self, targets: Targets | None = None) -> Observed:
+        """Return what is to be filled with rows, by `Observed.add` and `Observed.merge`.
 
         Parameters
         ----------
-        targets : TargetSummary, optional
+        targets : Targets, optional
             All outcomes, if they can be read beforehand. Thresholds then are where `fit` puts
             them, and no cell has to be moved when an outcome leaves the range of earlier ones.
 
         Returns
         -------
-        Summary
+        Observed
         """
-        return Summary(clone(self), targets)
+        return Observed(clone(self), targets)
 
-    def fit_summary(self, summary: Summary) -> Self:
-        """Learn from a summary of rows.
+    def solve(self, observed: Observed) -> Self:
+        """Learn from what was observed of rows.
 
         Parameters
         ----------
-        summary : Summary
-            From `new_summary` of a calibrator with the same parameters.
+        observed : Observed
+            From `new_observed` of a calibrator with the same parameters.
 
         Returns
         -------
         self
         """
-        check_summary(summary)
-        if repr(summary.calibrator) != repr(clone(self)):
+        check_observed(observed)
+        if repr(observed.calibrator) != repr(clone(self)):
             msg = (
-                f"The summary was made for {summary.calibrator!r}, not for {clone(self)!r}. "
+                f"The rows were observed for {observed.calibrator!r}, not for {clone(self)!r}. "
                 "Fit a calibrator with the same parameters."
             )
             raise ValueError(msg)
         self._forget()
-        return self._fit_from(summary)
-
-    def _forget(self) -> None:
-        if hasattr(self, "summary_"):
-            del self.summary_
-
-    def _fit_from(self, summary: Summary) -> Self:
-        if not summary.any_possible:
-            if summary.n_rows == 0:
-                msg = "There are no rows to learn from. Pass at least one batch."
-                raise ValueError(msg)
-            raise _impossible(summary.rows.y)
-        self.n_rows_seen_ = summary.n_rows
-        if summary.counting:
-            self._fit_cells(summary.settled())
-        else:
-            self._fit(*summary.rows)
-        return self
+        return self._learn(observed)
 
     def transform(self, dist: Any) -> Distribution:
         """Return the calibrated distributions of new predictions.
@@ -206,62 +180,35 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         check_is_fitted(self, "n_rows_seen_")
         return self._transform(as_distribution(dist))
 
-    def _card_content(self) -> CardContent | None:
-        if not hasattr(self, "n_rows_seen_"):
-            return None
-        figures = [("calibration rows", str(self.n_rows_seen_)), *self._figures()]
-        return CardContent(f"{type(self).__name__}, fitted", figures, self._curves())
+    def _learn(self, observed: Observed) -> Self:
+        if observed.n_rows == 0:
+            msg = "There are no rows to learn from. Pass at least one batch."
+            raise ValueError(msg)
+        if not observed.any_possible:
+            msg = (
+                f"None of the {observed.n_rows} outcomes is possible under its predictive "
+                f"distribution (the first is y = {observed.rows.y[0]}). Check that predictions "
+                "and outcomes belong together and are in the same units."
+            )
+            raise ValueError(msg)
+        self.n_rows_seen_ = observed.n_rows
+        self._solve(observed)
+        return self
 
-    def _figures(self) -> list[tuple[str, str]]:
-        """Return what was learnt, as names and values in words."""
-        return []
+    def _forget(self) -> None:
+        """Drop what `partial_fit` has kept."""
+        if hasattr(self, "observed_"):
+            del self.observed_
 
-    def _curves(self) -> list[Curve]:
-        """Return the learnt map of probabilities, if it can be drawn."""
-        mapping = getattr(self, "map_", None)
-        if not callable(mapping):
-            return []
-        return [curve_of(lambda q: ndtr(mapping(ndtri(q))))]
-
-    @abstractmethod
-    def _fit(self, dist: Distribution, y: Array, weights: Array) -> None: ...
-
-    def _fit_many(self, rows: Rows) -> None:
-        """Fit from more rows than a summary keeps as they are."""
-        targets = TargetSummary.of(rows.y, rows.weights)
-        if self._tallies(targets):
-            self._fit_cells(self.new_summary(targets).add(*rows))
-        else:
-            self._fit(*rows)
-
-    def _tallies(self, targets: TargetSummary) -> tuple[Tally, ...]:
-        """Return what is to be counted of rows, empty, laid out for these outcomes.
-
-        Without any, the calibrator learns from the rows that a summary keeps.
-        """
+    def _coordinates(self, targets: Targets) -> tuple[Coordinates, ...]:
+        """Return the coordinates in which rows are looked at, laid out for these outcomes."""
         return ()
 
-    def _fit_cells(self, summary: Summary) -> None:
-        """Fit from the tallies of a summary."""
-        self._fit(*sampled_rows(summary))
+    @abstractmethod
+    def _solve(self, observed: Observed) -> None: ...
 
     @abstractmethod
     def _transform(self, dist: Distribution) -> Distribution: ...
-
-    def _check_possible(self, dist: Distribution, y: Array) -> None:
-        """Refuse outcomes that the predictions call impossible."""
-        with np.errstate(divide="ignore"):
-            impossible = np.isneginf(dist.logpdf(y))
-        if impossible.all():
-            raise _impossible(y)
-
-
-def _impossible(y: Array) -> ValueError:
-    return ValueError(
-        f"None of the {len(y)} outcomes is possible under its predictive distribution "
-        f"(the first is y = {y[0]}). Check that predictions and outcomes belong together "
-        "and are in the same units."
-    )
 
 
 class IdentityCalibrator(Calibrator):
@@ -275,7 +222,7 @@ class IdentityCalibrator(Calibrator):
     True
     """
 
-    def _fit(self, dist: Distribution, y: Array, weights: Array) -> None:
+    def _solve(self, observed: Observed) -> None:
         pass
 
     def _transform(self, dist: Distribution) -> Distribution:

@@ -1,34 +1,22 @@
 """A Gaussian-process map trained on the density itself, without thresholds.
 
-Depends on the distributions, the Gaussian-process engine and `_validation`.
-
 With u = probit of the base at t and eta = u + h(u, t), the calibrated density is
 phi(eta) eta'. Its logarithm at the outcomes is concave in h, so the fit is a convex problem.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from regcal._validation import Array
-from regcal.calibrators._outcomes import OutcomeCells, probit_cells
-from regcal.calibrators._rows import Rows
-from regcal.calibrators._targets import TargetSummary
-from regcal.calibrators.gp_map import (
-    LARGEST_PROBIT,
-    LINEAR_VARIANCES,
-    GPMapCalibrator,
-    MapAxes,
-    choose_start,
-    fit_map_process,
-    limited_weights,
-    starting_point,
-    target_resolution,
-    weight_share,
-)
-from regcal.calibrators.summary import Summary, Tally, sampled_rows
-from regcal.distributions import Distribution
+from regcal.calibrators.axes import LARGEST_PROBIT, MapAxes
+from regcal.calibrators.cells import Coordinates, OutcomeCoordinates, Points, number_cells
+from regcal.calibrators.gp_fitted import ProcessCalibrator
+from regcal.calibrators.gp_steps import IdentityPrior, Prior, fit_map_process, limited
+from regcal.calibrators.held_out import HeldOut
+from regcal.calibrators.observed import Observed
+from regcal.calibrators.targets import Targets, power_of_two
+from regcal.distributions import Distribution, Transformed
 from regcal.gp import (
     Barrier,
     FittedProcess,
@@ -38,6 +26,7 @@ from regcal.gp import (
     TensorDesign,
     TransformationLikelihood,
 )
+from regcal.maps import ProbitMap
 
 # Rounded targets are spread over their step by this rule (Gauss-Legendre with three nodes).
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(3)
@@ -51,12 +40,59 @@ _BARRIER_WEIGHT, _BARRIER_WIDTH = 0.03, 0.02
 # A base that is flatter than this, in half-ranges of the targets, has no density to speak of.
 _LARGEST_SPREAD = 1e4
 
-# Beyond so many points they are merged in cells of (u, t, slope).
+# Beyond so many points the process sees them in cells of (u, t, slope).
 _MAX_POINTS = 4000
 _CELLS_U, _CELLS_T, _CELLS_PER_LOG = 128, 128, 8.0
 
-# Cells of a summary, per unit interval of the probit axis and at least half as many per range.
-_FINE_CELLS_U, _FINE_CELLS_T = 256, 256
+# Cells per range of the targets, or up to twice as many, in which outcomes are observed.
+_OBSERVED_CELLS = 256
+
+
+@dataclass(frozen=True)
+class PathCoordinates:
+    """Where an outcome lies on its row's path: probit u, target t, and log dt / du.
+
+    Outcomes without a density are left out.
+
+    Parameters
+    ----------
+    width : float
+        Of the cells along t, a power of two, so that they are joined two by two as the range
+        grows, and the order of rows does not matter; 0 if all targets are equal.
+    """
+
+    width: float
+
+    points_per_row = 1
+
+    @classmethod
+    def over(cls, targets: Targets) -> "PathCoordinates":
+        """Return coordinates whose cells suit the range of targets."""
+        return cls(power_of_two((targets.high - targets.low) / _OBSERVED_CELLS))
+
+    def observe(self, rows: HeldOut) -> Points:
+        """Return a point per outcome."""
+        used = np.isfinite(rows.z) & np.isfinite(rows.log_spread)
+        values = (rows.z[used], rows.y[used], rows.log_spread[used])
+        return Points.without_levels(rows.weights[used], *values)
+
+    def cells(self, points: Points) -> np.ndarray:
+        """Return cells of all three."""
+        u, t, log_spread = points.values
+        key = np.zeros(len(points), dtype=np.int64)
+        places = (
+            number_cells(u, 5),
+            np.floor(t / self.width if self.width > 0 else 0.0 * t),
+            np.floor(log_spread * _CELLS_PER_LOG),
+        )
+        for place in places:
+            number = (place - place.min()).astype(np.int64)
+            key = key * (number.max() + 1) + number
+        return key
+
+    def follows(self, other: "PathCoordinates") -> bool:
+        """Return True: wider cells are unions of narrower ones."""
+        return True
 
 
 @dataclass(frozen=True)
@@ -74,107 +110,101 @@ class PathPoints:
         return PathPoints(*(part[wanted] for part in parts))
 
     def merged(self) -> "PathPoints":
-        """Return one point per fine cell, at the mean of its points; targets at cell centres."""
+        """Return one point per fine cell, at the mean of its points; those of a level share s."""
         x = np.tanh(0.5 * self.u)
         cell_u = np.floor((x + 1.0) * (0.5 * _CELLS_U)).astype(np.int64)
-        cell_t = np.floor((self.s + 1.0) * (0.5 * _CELLS_T)).astype(np.int64)
-        cell_t = np.minimum(cell_t, _CELLS_T - 1)
+        level = np.floor((self.s + 1.0) * (0.5 * _CELLS_T)).astype(np.int64)
+        level = np.minimum(level, _CELLS_T - 1)
         cell_d = np.floor(np.log(np.maximum(self.spread, 1e-300)) * _CELLS_PER_LOG)
-        key = (cell_d.astype(np.int64) * (_CELLS_T + 1) + cell_t) * (_CELLS_U + 1) + cell_u
-        _, index = np.unique(key, return_inverse=True)
-        total = np.bincount(index, self.weights).astype(float)
-        by_level = np.bincount(cell_t, self.weights, _CELLS_T)
-        level_mean = np.bincount(cell_t, self.weights * self.s, _CELLS_T) / np.where(
-            by_level > 0, by_level, 1.0
-        )
-        first = np.zeros(len(total), dtype=np.int64)
-        first[index] = cell_t
-        return PathPoints(
-            np.bincount(index, self.weights * self.u) / total,
-            level_mean[first],
-            np.bincount(index, self.weights * self.spread) / total,
-            total,
-        )
+        cells = cell_d.astype(np.int64) * (_CELLS_U + 1) + cell_u
+        points = Points(level, self.weights, np.stack([self.u, self.s, self.spread])).merged(cells)
+        u, s, spread = points.values
+        total = np.bincount(points.levels, points.weights)
+        level_mean = np.bincount(points.levels, points.weights * s) / np.where(total > 0, total, 1)
+        return PathPoints(u, level_mean[points.levels], spread, points.weights)
 
 
-@dataclass(frozen=True)
-class PathCells:
-    """A summary's outcomes on their paths, in fine cells of probit, target and spread.
+def on_paths(points: Points, start: ProbitMap, axes: MapAxes, step: float) -> PathPoints:
+    """Return outcomes on the axes, after the start map, spread over their rounding step if any.
 
-    Cells are as wide in the target as a power of two, so that they are joined two by two as the
-    range grows, and the order of rows does not matter.
-
-    Parameters
-    ----------
-    low, high : float
-        Smallest and largest possible outcome.
-    parts : tuple of ndarray of shape (4, n_cells)
-        Weighted sums of 1, u, t and log dt/du. A part is at most half as large as the one before
-        it, so that a small batch costs little.
+    From its outcome on, a path is continued as a straight line in the base's probit: that of a
+    normal distribution.
     """
-
-    low: float = np.inf
-    high: float = -np.inf
-    parts: tuple[Array, ...] = ()
-
-    def counted(self, rows: Rows, z: Array) -> "PathCells":
-        """Return these sums with more rows added, whose outcomes have the probits z."""
-        possible = np.isfinite(z)
-        if not possible.any():
-            return self
-        y = rows.y[possible]
-        ends = min(self.low, float(y.min())), max(self.high, float(y.max()))
-        log_spread = -rows.dist.logslope(rows.y)
-        used = possible & np.isfinite(log_spread)
-        points = np.stack([np.ones(len(z)), z, rows.y, log_spread])[:, used] * rows.weights[used]
-        return self._with([_in_cells(points, *ends)], *ends)
-
-    def __add__(self, other: "PathCells") -> "PathCells":
-        ends = min(self.low, other.low), max(self.high, other.high)
-        return self._with(other.parts, *ends)
-
-    def _with(self, more: Iterable[Array], low: float, high: float) -> "PathCells":
-        parts = list(self.parts)
-        for part in more:
-            parts.append(part)
-            while len(parts) > 1 and 2 * parts[-1].shape[1] >= parts[-2].shape[1]:
-                parts[-2:] = [_in_cells(np.concatenate(parts[-2:], axis=1), low, high)]
-        return PathCells(low, high, tuple(parts))
-
-    def moved(self, other: "PathCells", rows: Rows) -> "PathCells":
-        """Return itself: these cells grow with the range."""
-        return self
-
-    def points(self) -> tuple[Array, Array, Array, Array]:
-        """Return probit, target, dt/du and weight of every cell."""
-        cells = _in_cells(np.concatenate(self.parts, axis=1), self.low, self.high)
-        weights = cells[0]
-        u, t, log_spread = cells[1:] / weights
-        with np.errstate(over="ignore"):
-            return u, t, np.exp(log_spread), weights
+    u, t, log_spread = points.values[:, :, np.newaxis]
+    weights = points.weights[:, np.newaxis]
+    with np.errstate(over="ignore"):
+        spread = np.exp(log_spread)
+    if step >= _COARSE * axes.halfwidth:
+        shifts = 0.5 * step * _NODES
+        u, t, weights = u + shifts / spread, t + shifts, weights * (0.5 * _NODE_WEIGHTS)
+    image, slope = start.image_and_slope(u)
+    low, high = start.inverse(np.array([-LARGEST_PROBIT, LARGEST_PROBIT]))
+    exits = t + (np.where(u < 0, low, high) - u) * spread
+    with np.errstate(over="ignore"):
+        return placed(image, t, spread / slope, exits, weights, axes)
 
 
-def _in_cells(sums: Array, low: float, high: float) -> Array:
-    """Return one column per cell."""
-    if sums.shape[1] == 0:
-        return sums
-    u, t, log_spread = sums[1:] / sums[0]
-    cells = [
-        probit_cells(u, _FINE_CELLS_U),
-        np.zeros(len(u)),
-        np.floor(log_spread * _CELLS_PER_LOG),
-    ]
-    if high > low:
-        cells[1] = np.floor(t / 2.0 ** np.ceil(np.log2((high - low) / _FINE_CELLS_T)))
-    key = np.zeros(len(u), dtype=np.int64)
-    for cell in cells:
-        number = (cell - cell.min()).astype(np.int64)
-        key = key * (number.max() + 1) + number
-    _, place = np.unique(key, return_inverse=True)
-    return np.stack([np.bincount(place, row) for row in sums])
+def placed(
+    u: Array, targets: Array, spread: Array, exits: Array, weights: Array, axes: MapAxes
+) -> PathPoints:
+    """Return points on the axes, given where their paths leave the box."""
+    # the process is frozen from there on
+    beyond = np.abs(u) > LARGEST_PROBIT
+    targets = np.where(beyond, exits, targets)
+    with np.errstate(over="ignore"):
+        spread = np.where(beyond, 0.0, spread / axes.halfwidth)
+    points = PathPoints(
+        u.ravel(),
+        axes.target_axis(targets).ravel(),
+        np.broadcast_to(spread, u.shape).ravel(),
+        np.broadcast_to(weights, u.shape).ravel(),
+    )
+    # not where the base has no density: there is no path to follow
+    return points.where(np.isfinite(points.u) & (points.spread < _LARGEST_SPREAD))
 
 
-class DensityCalibrator(GPMapCalibrator):
+def barrier_points(rows: HeldOut, start: ProbitMap, axes: MapAxes) -> PathPoints:
+    """Return points on the paths of representative rows, at which eta has to increase."""
+    medians = Transformed(rows.dist, start).from_probit(0.0)
+    order = np.argsort(medians, kind="stable")
+    share = np.cumsum(rows.weights[order]) / rows.weights.sum()
+    levels = (np.arange(_BARRIER_ROWS) + 0.5) / _BARRIER_ROWS
+    chosen = order[np.unique(np.searchsorted(share, levels))]
+    targets = np.linspace(axes.low, axes.high, _BARRIER_LEVELS + 2)[1:-1]
+    grid = np.broadcast_to(targets, (len(chosen), len(targets)))
+    dist: Distribution = Transformed(rows.dist[chosen], start)
+    u, logslope = dist._probit_and_logslope(grid)
+    with np.errstate(over="ignore"):
+        spread = np.exp(-logslope)
+    points = placed(u, grid, spread, grid, np.array(_BARRIER_WEIGHT), axes)
+    return points.where(np.abs(points.u) < LARGEST_PROBIT)
+
+
+def fit_paths(
+    points: PathPoints, barrier: PathPoints, axes: MapAxes, prior: Prior, kernel: Kernel | None
+) -> FittedProcess:
+    """Fit the process so that eta at the outcomes looks standard normal, and increases."""
+
+    def slopes(basis: HilbertBasis, at: PathPoints) -> TensorDesign:
+        along = (axes.probit_axis_slope(at.u), at.spread)
+        columns = np.stack([np.zeros_like(at.u), np.ones_like(at.u)], axis=-1)
+        return TensorDesign.slopes(basis, axes.probit_axis(at.u), at.s, along, columns)
+
+    def likelihood(basis: HilbertBasis) -> TransformationLikelihood:
+        x = axes.probit_axis(points.u)
+        values = TensorDesign.values(basis, x, points.s, prior.columns(points.u))
+        increasing = None
+        if len(barrier.u):
+            soft = SoftSlope(barrier.weights, _BARRIER_WIDTH)
+            increasing = Barrier(slopes(basis, barrier), soft)
+        return TransformationLikelihood(
+            values, slopes(basis, points), points.u, points.weights, increasing
+        )
+
+    return fit_map_process(likelihood, points.weights.sum(), prior, kernel)
+
+
+class DensityCalibrator(ProcessCalibrator):
     """Calibrate the whole density by a Gaussian-process map, trained on the log score.
 
     The limit of infinitely many thresholds. It contains simpler recalibrations as special cases:
@@ -212,123 +242,19 @@ class DensityCalibrator(GPMapCalibrator):
     def __init__(self, *, kernel: Kernel | None = None) -> None:
         self.kernel = kernel
 
-    def _fit(self, dist: Distribution, y: Array, weights: Array) -> None:
-        possible = np.flatnonzero(np.isfinite(dist.probit(y)))
-        dist, y = dist[possible], y[possible]
-        weights = limited_weights(dist, y, weights[possible])
-        self.start_ = starting_point(dist, y, weights)
-        started = self.start_.transform(dist)
-        self.axes_ = MapAxes.around(y)
-        points = self._points(started, y, weights)
+    def _coordinates(self, targets: Targets) -> tuple[Coordinates, ...]:
+        return OutcomeCoordinates(), PathCoordinates.over(targets)
+
+    def _solve(self, observed: Observed) -> None:
+        self.prior_ = IdentityPrior()
+        self.axes_ = MapAxes.around(observed.targets)
+        observed = limited(observed)
+        outcomes, paths = observed.points
+        self.start_ = self.prior_.start(outcomes)
+        points = on_paths(paths, self.start_, self.axes_, observed.targets.resolution)
         if len(points.u) > _MAX_POINTS:
             points = points.merged()
-        self.process_ = self._fit_process(points, self._barrier_points(started, weights))
-        self.map_ = self._checked_map(dist, y, weights)
-
-    def _tallies(self, targets: TargetSummary) -> tuple[Tally, ...]:
-        return OutcomeCells(), PathCells()
-
-    def _fit_cells(self, summary: Summary) -> None:
-        share = weight_share(summary)
-        if share is None:
-            self._fit(*sampled_rows(summary))
-            return
-        outcomes, paths = summary.tallies
-        z, weights = outcomes.points()
-        self.start_ = choose_start(z, share * weights, share * weights.sum())
-        self.start_.n_rows_seen_ = summary.n_rows
-        self.axes_ = MapAxes.between(paths.low, paths.high)
-        points = self._points_of_cells(paths, share, summary.targets.resolution).merged()
-        dist, y, weights = summary.rows
-        possible = np.flatnonzero(np.isfinite(dist.probit(y)))
-        dist, y, weights = dist[possible], y[possible], weights[possible]
-        barrier = self._barrier_points(self.start_.transform(dist), weights)
-        self.process_ = self._fit_process(points, barrier)
-        self.map_ = self._checked_map(dist, y, weights)
-
-    def _points_of_cells(self, paths: PathCells, share: float, step: float) -> PathPoints:
-        """Return what `_points` does, with the paths continued as straight lines in u."""
-        u, t, spread, weights = (part[:, np.newaxis] for part in paths.points())
-        weights = share * weights
-        if step >= _COARSE * self.axes_.halfwidth:
-            shifts = 0.5 * step * _NODES
-            u, t, weights = u + shifts / spread, t + shifts, weights * (0.5 * _NODE_WEIGHTS)
-            spread = np.broadcast_to(spread, u.shape)
-        image, slope, edges = u, np.ones(1), np.array([-LARGEST_PROBIT, LARGEST_PROBIT])
-        if self._start_map is not None:
-            image, slope = self._start_map.image_and_slope(u)
-            edges = self._start_map.inverse(edges)
-        exits = t + (np.where(u < 0, *edges) - u) * spread
-        return self._on_axes(image, t, spread / slope, exits, weights)
-
-    def _points(self, dist: Distribution, y: Array, weights: Array) -> PathPoints:
-        """Return the outcomes on their paths, spread over the rounding step if there is one."""
-        step = target_resolution(y)
-        if step < _COARSE * self.axes_.halfwidth:
-            return self._path_points(dist, y[:, np.newaxis], weights[:, np.newaxis])
-        targets = y[:, np.newaxis] + 0.5 * step * _NODES
-        return self._path_points(dist, targets, weights[:, np.newaxis] * (0.5 * _NODE_WEIGHTS))
-
-    def _path_points(self, dist: Distribution, targets: Array, weights: Array) -> PathPoints:
-        u, logslope = dist.probit(targets), dist.logslope(targets)
-        with np.errstate(over="ignore"):
-            spread = np.exp(-logslope)
-        exits = targets
-        if (np.abs(u) > LARGEST_PROBIT).any():
-            edges = dist.from_probit(np.array([[-LARGEST_PROBIT, LARGEST_PROBIT]]))
-            exits = np.where(u < 0, edges[:, :1], edges[:, 1:])
-        return self._on_axes(u, targets, spread, exits, weights)
-
-    def _on_axes(
-        self, u: Array, targets: Array, spread: Array, exits: Array, weights: Array
-    ) -> PathPoints:
-        """Return points on the axes, given where their paths leave the box."""
-        # the process is frozen from there on
-        beyond = np.abs(u) > LARGEST_PROBIT
-        targets = np.where(beyond, exits, targets)
-        with np.errstate(over="ignore"):
-            spread = np.where(beyond, 0.0, spread / self.axes_.halfwidth)
-        points = PathPoints(
-            u.ravel(),
-            self.axes_.target_axis(targets).ravel(),
-            spread.ravel(),
-            np.broadcast_to(weights, u.shape).ravel(),
-        )
-        # not where the base has no density: there is no path to follow
-        return points.where(np.isfinite(points.u) & (points.spread < _LARGEST_SPREAD))
-
-    def _barrier_points(self, dist: Distribution, weights: Array) -> PathPoints:
-        """Return points on the paths of representative rows, at which eta has to increase."""
-        medians = dist.from_probit(0.0)
-        order = np.argsort(medians, kind="stable")
-        share = np.cumsum(weights[order]) / weights.sum()
-        levels = (np.arange(_BARRIER_ROWS) + 0.5) / _BARRIER_ROWS
-        rows = order[np.unique(np.searchsorted(share, levels))]
-        targets = np.linspace(self.axes_.low, self.axes_.high, _BARRIER_LEVELS + 2)[1:-1]
-        grid = np.broadcast_to(targets, (len(rows), len(targets)))
-        points = self._path_points(dist[rows], grid, np.full((len(rows), 1), _BARRIER_WEIGHT))
-        return points.where(np.abs(points.u) < LARGEST_PROBIT)
-
-    def _fit_process(self, points: PathPoints, barrier: PathPoints) -> FittedProcess:
-        def slopes(basis: HilbertBasis, at: PathPoints) -> TensorDesign:
-            along = (self.axes_.probit_axis_slope(at.u), at.spread)
-            extra = np.stack([np.zeros_like(at.u), np.ones_like(at.u)], axis=-1)
-            return TensorDesign.slopes(basis, self.axes_.probit_axis(at.u), at.s, along, extra)
-
-        def likelihood(basis: HilbertBasis) -> TransformationLikelihood:
-            x = self.axes_.probit_axis(points.u)
-            values = TensorDesign.values(basis, x, points.s, self._extra(points.u))
-            increasing = None
-            if len(barrier.u):
-                soft = SoftSlope(barrier.weights, _BARRIER_WIDTH)
-                increasing = Barrier(slopes(basis, barrier), soft)
-            return TransformationLikelihood(
-                values, slopes(basis, points), points.u, points.weights, increasing
-            )
-
-        return fit_map_process(
-            likelihood,
-            points.weights.sum(),
-            kernel=self.kernel,
-            extra_variances=LINEAR_VARIANCES,
-        )
+        barrier = barrier_points(observed.rows, self.start_, self.axes_)
+        self.process_ = fit_paths(points, barrier, self.axes_, self.prior_, self.kernel)
+        surface = self.prior_.surface(self.process_, self.axes_, self.start_)
+        self.map_ = self.prior_.checked(surface, outcomes, observed.rows)

@@ -1,7 +1,6 @@
 """GPC as the paper has it, through scikit-learn's Gaussian process classifier.
 
-Depends on the distributions, grids, `_validation` and scikit-learn. The reference for
-`GPCalibrator`: the same model on a few thousand pairs, cubic in their number.
+The reference for `GPCalibrator`: the same model on a few thousand pairs, cubic in their number.
 """
 
 import warnings
@@ -14,14 +13,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from regcal._html import Curve
 from regcal._validation import Array
+from regcal.calibrators.axes import LARGEST_PROBIT, MapAxes
 from regcal.calibrators.base import Calibrator
-from regcal.calibrators.gp_map import LARGEST_PROBIT, MapAxes, curves_at, fade_out
-from regcal.distributions import Distribution, Segmented, as_distribution
+from regcal.calibrators.gp_steps import faded_surface
+from regcal.calibrators.observed import Observed
+from regcal.distributions import Distribution, Segmented, Transformed, as_distribution
 from regcal.distributions.segmented import keep_masses
-from regcal.distributions.warped import Warped, WarpMap
-from regcal.grids import make_thresholds
+from regcal.maps import Surface
 
 # Nodes of the table from which the valid distribution is made.
 _TABLE = (97, 129)
@@ -57,8 +56,7 @@ class PaperGPCalibrator(Calibrator):
     """The paper's GPC on a sample of pairs, with scikit-learn's classifier.
 
     Slow by nature: its cost grows with the cube of the number of pairs. `GPCalibrator` is the
-    same idea on all pairs. Of rows that come in batches, the pairs are drawn from a sample of
-    16 384.
+    same idea on all pairs. Of more than 16 384 rows, the pairs are drawn from a sample of so many.
 
     Parameters
     ----------
@@ -104,14 +102,15 @@ class PaperGPCalibrator(Calibrator):
         self.kernel = kernel
         self.random_state = random_state
 
-    def _fit(self, dist: Distribution, y: Array, weights: Array) -> None:
-        self.axes_ = MapAxes.around(y)
-        self.thresholds_ = make_thresholds(self.thresholds, y, weights)
-        self.prediction_thresholds_ = make_thresholds(self.prediction_thresholds, y, weights)
-        rows, columns = self._drawn_pairs(len(y), weights)
+    def _solve(self, observed: Observed) -> None:
+        held_out = observed.modest_rows
+        self.axes_ = MapAxes.around(observed.targets)
+        self.thresholds_ = observed.targets.thresholds(self.thresholds)
+        self.prediction_thresholds_ = observed.targets.thresholds(self.prediction_thresholds)
+        rows, columns = self._drawn_pairs(len(held_out), held_out.weights)
         targets = self.thresholds_[columns]
-        features = self._features(dist[rows].cdf(targets), targets)
-        labels = y[rows] <= targets
+        features = self._features(held_out.dist[rows].cdf(targets), targets)
+        labels = held_out.y[rows] <= targets
         if labels.all() or not labels.any():
             msg = (
                 f"All {len(labels)} drawn pairs have the same label. Draw more pairs, or pass "
@@ -186,20 +185,19 @@ class PaperGPCalibrator(Calibrator):
             mean_change=float(np.abs(valid - raw).mean()),
         )
 
-    def _tabulated(self) -> WarpMap:
+    def calibration_map(self, t: Any, q: Any) -> Array:
+        """Return the classifier's probability of Y <= t where the base says q, broadcast."""
+        check_is_fitted(self, "classifier_")
+        t, q = np.broadcast_arrays(np.asarray(t, dtype=float), np.asarray(q, dtype=float))
+        return self._probability(q, t).reshape(t.shape)
+
+    def _tabulated(self) -> Surface:
         """Tabulate the classifier on the probit scale, where it can be made increasing."""
         u = np.linspace(-LARGEST_PROBIT, LARGEST_PROBIT, _TABLE[0])
         t = np.linspace(self.axes_.low, self.axes_.high, _TABLE[1])
-        uu, tt = np.meshgrid(u, t, indexing="ij")
-        eta = ndtri(np.clip(self._probability(ndtr(uu), tt), 1e-12, 1 - 1e-12))
-        return WarpMap(u, t, fade_out(u, eta.reshape(uu.shape) - uu), (1.0, 1.0))
-
-    def _figures(self) -> list[tuple[str, str]]:
-        return [("kernel", str(self.classifier_.kernel_))]
-
-    def _curves(self) -> list[Curve]:
-        return curves_at(self.axes_, lambda t, q: self._probability(q, np.full(q.shape, t)))
+        probability = self.calibration_map(t, ndtr(u)[:, np.newaxis])
+        return faded_surface(u, t, ndtri(np.clip(probability, 1e-12, 1 - 1e-12)))
 
     def _transform(self, dist: Distribution) -> Distribution:
-        warped = Warped(dist, self.map_)
-        return Segmented(warped, self.prediction_thresholds_, keep_masses, uniform=True)
+        calibrated = Transformed(dist, self.map_)
+        return Segmented(calibrated, self.prediction_thresholds_, keep_masses, uniform=True)

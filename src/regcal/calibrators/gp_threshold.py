@@ -1,36 +1,29 @@
 """GPC: a Gaussian process on (P(Y <= t), t), trained on all rows and thresholds.
 
-Depends on the distributions, the Gaussian-process engine, grids and `_validation`. Section 5 of
-Song, Kull and Flach (2018) with three changes: the prior mean is the base model, the process is
-expanded in a basis, and pairs are summed in cells, so that all of them are used.
+Section 5 of Song, Kull and Flach (2018) with three changes: the prior mean is the base model, the
+process is expanded in a basis, and pairs are summed in cells, so that all of them are used.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from regcal._validation import Array
-from regcal.calibrators._outcomes import OutcomeCells, probit_cells
-from regcal.calibrators._rows import Rows
-from regcal.calibrators._targets import TargetSummary
-from regcal.calibrators.base import Calibrator, IdentityCalibrator
-from regcal.calibrators.gp_map import (
-    LINEAR_VARIANCES,
-    GPMapCalibrator,
-    MapAxes,
-    choose_start,
+from regcal.calibrators.axes import MapAxes
+from regcal.calibrators.cells import LARGEST, Coordinates, OutcomeCoordinates, Points, number_cells
+from regcal.calibrators.gp_fitted import ProcessCalibrator
+from regcal.calibrators.gp_steps import (
+    FlatPrior,
+    IdentityPrior,
+    Prior,
     fit_map_process,
-    limited_weights,
-    starting_point,
-    target_resolution,
-    weight_share,
+    limited,
 )
-from regcal.calibrators.summary import Summary, Tally, sampled_rows
+from regcal.calibrators.held_out import HeldOut
+from regcal.calibrators.observed import Observed
+from regcal.calibrators.targets import Targets
 from regcal.distributions import Distribution, Segmented
-from regcal.distributions.base import BLOCK_ELEMENTS
-from regcal.distributions.probit_mapped import ProbitMap
 from regcal.distributions.segmented import keep_masses
 from regcal.gp import (
     BinomialLikelihood,
@@ -41,145 +34,85 @@ from regcal.gp import (
     Probit,
     TensorDesign,
 )
-from regcal.grids import make_thresholds
+from regcal.maps import ProbitMap
 
-# Cells per threshold, equally wide on the probit axis.
+# Cells per threshold in which the process sees pairs, equally wide on the probit axis.
 _N_CELLS = 96
 
 # Probits are cut here: the log-likelihood of a pair further out is beyond any use.
 _PROBIT_CUT = 37.0
 
-# Cells of a summary are finer and reach further, as they are laid out before it is known what is
-# done to the base's probit first.
-_N_FINE_CELLS, _FINE_CUT = 1024, 1e6
+_PRIORS = {"identity": IdentityPrior, "zero": FlatPrior}
 
 
 @dataclass(frozen=True)
-class PairCounts:
-    """Pairs (row, threshold) summed in cells of the probit; arrays of (n_thresholds, n_cells).
-
-    Counts of disjoint sets of rows add up.
-    """
-
-    trials: Array
-    successes: Array
-    probit_sums: Array
-
-    def __add__(self, other: "PairCounts") -> "PairCounts":
-        return PairCounts(
-            self.trials + other.trials,
-            self.successes + other.successes,
-            self.probit_sums + other.probit_sums,
-        )
-
-
-def count_pairs(
-    dist: Distribution,
-    y: Array,
-    weights: Array,
-    thresholds: Array,
-    resolution: float = 0.0,
-    *,
-    fine: bool = False,
-) -> PairCounts:
-    """Count, for each threshold and cell of the base's probit, how often Y <= t.
-
-    A target known only up to a rounding step counts as spread over that step.
-    """
-    shape = (len(thresholds), _N_FINE_CELLS if fine else _N_CELLS)
-    total = PairCounts(np.zeros(shape), np.zeros(shape), np.zeros(shape))
-    block = max(1, BLOCK_ELEMENTS // (len(thresholds) * dist._work_per_point))
-    for start in range(0, len(dist), block):
-        rows = slice(start, start + block)
-        u = dist[rows]._probit(thresholds[np.newaxis, :])
-        below = _shares_below(y[rows], thresholds, resolution)
-        total += _count_block(u, below, weights[rows], fine)
-    return total
-
-
-def _shares_below(y: Array, thresholds: Array, resolution: float) -> Array:
-    if resolution > 0:
-        return np.clip((thresholds - y[:, np.newaxis]) / resolution + 0.5, 0.0, 1.0)
-    return (y[:, np.newaxis] <= thresholds).astype(float)
-
-
-def _count_block(u: Array, below: Array, weights: Array, fine: bool) -> PairCounts:
-    cut = _FINE_CUT if fine else _PROBIT_CUT
-    u = np.clip(u, -cut, cut)
-    shape = (u.shape[1], _N_FINE_CELLS if fine else _N_CELLS)
-    cells = probit_cells(u, _N_FINE_CELLS) if fine else _cells(u)
-    cells += shape[1] * np.arange(shape[0])
-
-    def summed(values: Array) -> Array:
-        weighted = weights[:, np.newaxis] * values
-        sums = np.bincount(cells.ravel(), weighted.ravel(), shape[0] * shape[1])
-        return sums.reshape(shape).astype(float)
-
-    return PairCounts(summed(np.ones(u.shape)), summed(below), summed(u))
-
-
-def _cells(u: Array) -> np.ndarray:
-    """Return cells equally wide in tanh(u / 2)."""
-    place = np.tanh(0.5 * u)
-    place += 1.0
-    place *= 0.5 * _N_CELLS
-    return np.minimum(place.astype(np.intp), _N_CELLS - 1)
-
-
-@dataclass(frozen=True)
-class PairCells:
-    """Pairs of a summary's rows with thresholds, in fine cells of the base's probit.
+class PairCoordinates:
+    """The base's probit u at each threshold t, and whether Y <= t.
 
     Parameters
     ----------
     thresholds : ndarray
     resolution : float
-        Rounding step of the targets.
-    counts : PairCounts
+        A target that is known only up to this rounding step counts as spread over it.
     """
 
     thresholds: Array
     resolution: float
-    counts: PairCounts
 
-    @classmethod
-    def empty(cls, thresholds: Array, resolution: float) -> "PairCells":
-        """Return cells without rows."""
-        shape = (len(thresholds), _N_FINE_CELLS)
-        return cls(thresholds, resolution, PairCounts(*np.zeros((3, *shape))))
+    @property
+    def points_per_row(self) -> int:
+        """The number of thresholds."""
+        return len(self.thresholds)
 
-    def counted(self, rows: Rows, z: Array | None = None) -> "PairCells":
-        """Return these counts with more rows added."""
-        dist, y, weights = rows
-        more = count_pairs(dist, y, weights, self.thresholds, self.resolution, fine=True)
-        return replace(self, counts=self.counts + more)
+    def observe(self, rows: HeldOut) -> Points:
+        """Return a point per row and threshold, with u and a share of successes."""
+        u = rows.dist._probit(self.thresholds[np.newaxis, :])
+        gap = self.thresholds - rows.y[:, np.newaxis]
+        if self.resolution > 0:
+            below = np.clip(gap / self.resolution + 0.5, 0.0, 1.0)
+        else:
+            below = (gap >= 0).astype(float)
+        return Points(
+            np.tile(np.arange(self.points_per_row), len(rows)),
+            np.repeat(rows.weights, self.points_per_row),
+            np.stack([np.clip(u, -LARGEST, LARGEST).ravel(), below.ravel()]),
+        )
 
-    def __add__(self, other: "PairCells") -> "PairCells":
-        return replace(self, counts=self.counts + other.counts)
+    def cells(self, points: Points) -> np.ndarray:
+        """Return cells as wide as 1 / 64 of the probit."""
+        return number_cells(points.values[0], 6)
 
-    def moved(self, other: "PairCells", rows: Rows) -> "PairCells":
-        """Return itself, or the kept rows counted for other thresholds."""
-        same = np.array_equal(self.thresholds, other.thresholds)
-        return self if same else other.counted(rows)
-
-    def started(self, mapping: ProbitMap | None, share: float) -> PairCounts:
-        """Return a share of the counts, after the base's probit has been mapped."""
-        level, cell = np.nonzero(self.counts.trials)
-        trials = self.counts.trials[level, cell]
-        u = self.counts.probit_sums[level, cell] / trials
-        u = np.clip(u if mapping is None else mapping(u), -_PROBIT_CUT, _PROBIT_CUT)
-        shape = (len(self.thresholds), _N_CELLS)
-        places = _cells(u) + _N_CELLS * level
-
-        def summed(values: Array) -> Array:
-            sums = np.bincount(places, share * values, shape[0] * shape[1])
-            return sums.reshape(shape).astype(float)
-
-        successes = self.counts.successes[level, cell]
-        return PairCounts(summed(trials), summed(successes), summed(trials * u))
+    def follows(self, other: "PairCoordinates") -> bool:
+        """Return whether the thresholds are the same."""
+        return np.array_equal(self.thresholds, other.thresholds)
 
 
-class GPCalibrator(GPMapCalibrator):
+def started_pairs(pairs: Points, start: ProbitMap) -> Points:
+    """Return pairs after the base's probit has been mapped, in cells of the probit axis."""
+    u = np.clip(start(pairs.values[0]), -_PROBIT_CUT, _PROBIT_CUT)
+    place = (np.tanh(0.5 * u) + 1.0) * (0.5 * _N_CELLS)
+    cells = np.minimum(place.astype(np.intp), _N_CELLS - 1)
+    return Points(pairs.levels, pairs.weights, np.stack([u, pairs.values[1]])).merged(cells)
+
+
+def fit_pairs(
+    pairs: Points, thresholds: Array, axes: MapAxes, prior: Prior, kernel: Kernel | None
+) -> FittedProcess:
+    """Fit the process to how often Y <= t where the base's probit is u."""
+    u, rate = pairs.values
+    n_rows = pairs.weights.sum() / len(thresholds)
+    trials = prior.row_share(n_rows, len(thresholds)) * pairs.weights
+    x, s = axes.probit_axis(u), axes.target_axis(thresholds[pairs.levels])
+    columns, offset = prior.columns(u), prior.mean(u)
+
+    def likelihood(basis: HilbertBasis) -> BinomialLikelihood:
+        design = TensorDesign.values(basis, x, s, columns)
+        return BinomialLikelihood(design, np.minimum(rate, 1.0) * trials, trials, offset, prior.link)
+
+    return fit_map_process(likelihood, n_rows, prior, kernel)
+
+
+class GPCalibrator(ProcessCalibrator):
     """Calibrate P(Y <= t) by a Gaussian process on the base's P(Y <= t) and on t.
 
     The paper's GPC, with all pairs of rows and thresholds, in a fraction of a second, and with a
@@ -235,104 +168,31 @@ class GPCalibrator(GPMapCalibrator):
         self.kernel = kernel
         self.prediction_thresholds = prediction_thresholds
 
-    @property
-    def _link(self) -> Link:
-        return Probit() if self.link is None else self.link
-
-    def _check(self) -> None:
-        if self.prior not in ("identity", "zero"):
+    def _coordinates(self, targets: Targets) -> tuple[Coordinates, ...]:
+        if self.prior not in _PRIORS:
             msg = f'prior must be "identity" or "zero", got {self.prior!r}.'
             raise ValueError(msg)
-
-    def _fit(self, dist: Distribution, y: Array, weights: Array) -> None:
-        self._check()
-        weights = limited_weights(dist, y, weights)
-        self.start_ = self._start(dist, y, weights)
-        started = self.start_.transform(dist)
-        self.axes_ = MapAxes.around(y)
-        self.thresholds_ = make_thresholds(self.thresholds, y, weights)
-        self.prediction_thresholds_ = None
-        if self.prediction_thresholds is not None:
-            self.prediction_thresholds_ = make_thresholds(self.prediction_thresholds, y, weights)
-        counts = count_pairs(started, y, weights, self.thresholds_, target_resolution(y))
-        self.process_ = self._fit_process(counts)
-        self.map_ = self._checked_map(dist, y, weights)
-
-    def _tallies(self, targets: TargetSummary) -> tuple[Tally, ...]:
-        self._check()
         thresholds = targets.thresholds(self.thresholds)
-        return OutcomeCells(), PairCells.empty(thresholds, targets.resolution)
+        return OutcomeCoordinates(), PairCoordinates(thresholds, targets.resolution)
 
-    def _fit_cells(self, summary: Summary) -> None:
-        share = weight_share(summary)
-        if share is None:
-            self._fit(*sampled_rows(summary))
-            return
-        outcomes, pairs = summary.tallies
-        z, weights = outcomes.points()
-        self.start_ = IdentityCalibrator()
-        if not self._zero_prior:
-            self.start_ = choose_start(z, share * weights, share * summary.total_weight)
-        self.start_.n_rows_seen_ = summary.n_rows
-        self.axes_ = MapAxes.between(summary.layout.low, summary.layout.high)
-        self.thresholds_ = pairs.thresholds
+    def _solve(self, observed: Observed) -> None:
+        self.prior_ = _PRIORS[self.prior](Probit() if self.link is None else self.link)
+        self.axes_ = MapAxes.around(observed.targets)
+        observed = limited(observed)
+        outcomes, pairs = observed.points
+        self.thresholds_ = observed.coordinates[1].thresholds
         self.prediction_thresholds_ = None
         if self.prediction_thresholds is not None:
-            self.prediction_thresholds_ = summary.layout.thresholds(self.prediction_thresholds)
-        self.process_ = self._fit_process(pairs.started(self._start_map, share))
-        self.map_ = self._checked_map(*summary.rows)
-
-    def _start(self, dist: Distribution, y: Array, weights: Array) -> Calibrator:
-        if self._zero_prior:
-            return IdentityCalibrator().fit(dist, y, weights)
-        return starting_point(dist, y, weights)
-
-    def _fit_process(self, counts: PairCounts) -> FittedProcess:
-        level, cell = np.nonzero(counts.trials)
-        u = counts.probit_sums[level, cell] / counts.trials[level, cell]
-        # A row enters once per threshold. With fewer rows than thresholds, that would be too much.
-        n_rows = counts.trials.sum() / len(self.thresholds_)
-        share = 1.0 if self._zero_prior else min(1.0, n_rows / len(self.thresholds_))
-        trials = share * counts.trials[level, cell]
-        successes = share * counts.successes[level, cell]
-        x, s = self.axes_.probit_axis(u), self.axes_.target_axis(self.thresholds_[level])
-        extra, offset = self._extra(u), self._prior_mean(u)
-
-        def likelihood(basis: HilbertBasis) -> BinomialLikelihood:
-            design = TensorDesign.values(basis, x, s, extra)
-            return BinomialLikelihood(
-                design, np.minimum(successes, trials), trials, offset, self._link
-            )
-
-        return fit_map_process(
-            likelihood,
-            n_rows,
-            kernel=self.kernel,
-            extra_variances=LINEAR_VARIANCES[: extra.shape[1]],
-            free=self._zero_prior,
-        )
-
-    @property
-    def _zero_prior(self) -> bool:
-        return self.prior == "zero"
-
-    def _prior_mean(self, u: Array) -> Array:
-        if self._zero_prior:
-            return np.zeros_like(u)
-        # the base's probability on the scale of the link
-        return u if isinstance(self._link, Probit) else log_ndtr(u) - log_ndtr(-u)
-
-    def _extra(self, u: Array) -> Array:
-        return super()._extra(u)[..., : 0 if self._zero_prior else 2]
-
-    def _tail_slopes(self, variances: tuple[float, float]) -> tuple[float, float]:
-        if not isinstance(self._link, Probit):
-            return 1.0, 1.0
-        return super()._tail_slopes(variances)
+            self.prediction_thresholds_ = observed.targets.thresholds(self.prediction_thresholds)
+        self.start_ = self.prior_.start(outcomes)
+        pairs = started_pairs(pairs, self.start_)
+        self.process_ = fit_pairs(pairs, self.thresholds_, self.axes_, self.prior_, self.kernel)
+        surface = self.prior_.surface(self.process_, self.axes_, self.start_)
+        self.map_ = self.prior_.checked(surface, outcomes, observed.rows)
 
     def _transform(self, dist: Distribution) -> Distribution:
-        warped = super()._transform(dist)
+        calibrated = super()._transform(dist)
         if self.prediction_thresholds_ is None:
-            return warped
+            return calibrated
         # Section 5: the density is the difference quotient between neighbouring thresholds.
-        return Segmented(warped, self.prediction_thresholds_, keep_masses, uniform=True)
+        return Segmented(calibrated, self.prediction_thresholds_, keep_masses, uniform=True)

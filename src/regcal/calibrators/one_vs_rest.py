@@ -1,7 +1,4 @@
-"""One-vs-rest calibration of target segments (Section 4 of Song, Kull and Flach, 2018).
-
-Depends on the distributions, binary maps, grids and `_validation`.
-"""
+"""One-vs-rest calibration of target segments (Section 4 of Song, Kull and Flach, 2018)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,24 +7,55 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from regcal._html import number
 from regcal._validation import Array
 from regcal.binary import BetaCalibrator, BinaryMap
-from regcal.calibrators._rows import Rows
-from regcal.calibrators._targets import TargetSummary
 from regcal.calibrators.base import Calibrator
-from regcal.calibrators.summary import Summary, Tally
+from regcal.calibrators.cells import Coordinates, Points, number_cells
+from regcal.calibrators.held_out import HeldOut
+from regcal.calibrators.observed import Observed
+from regcal.calibrators.targets import Targets
 from regcal.distributions import Distribution, Segmented
-from regcal.distributions.base import BLOCK_ELEMENTS, LOG_HALF
+from regcal.distributions.base import LOG_HALF
 from regcal.distributions.segmented import log_segment_masses
-from regcal.grids import make_thresholds
 
-# Up to this many (row, segment) pairs every row is its own point; beyond, cells are used.
-_MAX_POINTS = 2**18
+# Logs of masses are cut here: beyond, a map has long reached its limit.
+_LOG_LIMITS = (-700.0, -1e-300)
 
-# Cells are equally wide in log p up to 1/2 and in -log(1 - p) beyond; the ends are cut.
-_N_CELLS = 1024
-_LOG_LIMIT = 40.0
+
+@dataclass(frozen=True)
+class SegmentCoordinates:
+    """The predicted log mass of each segment, and whether the outcome fell into it."""
+
+    thresholds: Array
+
+    @property
+    def points_per_row(self) -> int:
+        """The number of segments."""
+        return len(self.thresholds) + 1
+
+    def observe(self, rows: HeldOut) -> Points:
+        """Return a point per row and segment, with log mass and a share of successes."""
+        log_p = np.clip(log_segment_masses(rows.dist, self.thresholds), *_LOG_LIMITS)
+        inside = np.zeros(log_p.shape)
+        segments = np.searchsorted(self.thresholds, rows.y, side="left")
+        inside[np.arange(len(rows)), segments] = 1.0
+        return Points(
+            np.tile(np.arange(self.points_per_row), len(rows)),
+            np.repeat(rows.weights, self.points_per_row),
+            np.stack([log_p.ravel(), inside.ravel()]),
+        )
+
+    def cells(self, points: Points) -> np.ndarray:
+        """Return cells of log p up to 1/2, and of log(1 - p) beyond."""
+        log_p = points.values[0]
+        large = log_p > LOG_HALF
+        place = np.where(large, 0.0, log_p)
+        place[large] = -np.log(-np.expm1(log_p[large]))
+        return number_cells(place, 8)
+
+    def follows(self, other: "SegmentCoordinates") -> bool:
+        """Return whether the segments are the same."""
+        return np.array_equal(self.thresholds, other.thresholds)
 
 
 @dataclass(frozen=True)
@@ -38,82 +66,16 @@ class SegmentCounts:
     successes: Array
     trials: Array
 
-
-def count_rows(dist: Distribution, y: Array, weights: Array, thresholds: Array) -> SegmentCounts:
-    """Return one point per row and segment."""
-    log_p = log_segment_masses(dist, thresholds).T
-    trials = np.broadcast_to(weights, log_p.shape)
-    successes = np.zeros(log_p.shape)
-    successes[np.searchsorted(thresholds, y, side="left"), np.arange(len(y))] = weights
-    return SegmentCounts(log_p, successes, trials)
-
-
-@dataclass(frozen=True)
-class SegmentCells:
-    """Rows summed in fine cells of logit(p), for each segment.
-
-    Parameters
-    ----------
-    thresholds : ndarray
-        Ends of the segments.
-    sums : ndarray of shape (3, n_segments, n_cells)
-        Weighted numbers of rows and of outcomes inside, and sums of log p.
-    """
-
-    thresholds: Array
-    sums: Array
-
     @classmethod
-    def empty(cls, thresholds: Array) -> "SegmentCells":
-        """Return cells without rows."""
-        return cls(thresholds, np.zeros((3, len(thresholds) + 1, _N_CELLS)))
-
-    def counted(self, rows: Rows, z: Array | None = None) -> "SegmentCells":
-        """Return these sums with more rows added."""
-        n_segments = len(self.thresholds) + 1
-        trials, successes, log_sum = self.sums.reshape(3, -1).copy()
-        size = len(trials)
-        block = max(1, BLOCK_ELEMENTS // (n_segments * rows.dist._work_per_point))
-        for start in range(0, len(rows.y), block):
-            part = slice(start, start + block)
-            log_p = log_segment_masses(rows.dist[part], self.thresholds)
-            log_p = np.clip(log_p, -700.0, -1e-300)
-            cells = _cells(log_p) + np.arange(n_segments) * _N_CELLS
-            weights = rows.weights[part]
-            w = np.broadcast_to(weights[:, np.newaxis], log_p.shape)
-            trials += np.bincount(cells.ravel(), w.ravel(), size)
-            log_sum += np.bincount(cells.ravel(), (w * log_p).ravel(), size)
-            hit = np.searchsorted(self.thresholds, rows.y[part], side="left")
-            successes += np.bincount(cells[np.arange(len(hit)), hit], weights, size)
-        sums = np.stack([trials, successes, log_sum]).reshape(self.sums.shape)
-        return SegmentCells(self.thresholds, sums)
-
-    def __add__(self, other: "SegmentCells") -> "SegmentCells":
-        return SegmentCells(self.thresholds, self.sums + other.sums)
-
-    def moved(self, other: "SegmentCells", rows: Rows) -> "SegmentCells":
-        """Return itself, or the kept rows counted for other thresholds."""
-        same = np.array_equal(self.thresholds, other.thresholds)
-        return self if same else other.counted(rows)
-
-    def counts(self) -> SegmentCounts:
-        """Return one point per cell, at its mean log mass."""
-        trials, successes, log_sum = self.sums
-        log_p = np.divide(log_sum, trials, out=np.full(trials.shape, -1.0), where=trials > 0)
-        return SegmentCounts(log_p, successes, trials)
-
-
-def count_cells(dist: Distribution, y: Array, weights: Array, thresholds: Array) -> SegmentCounts:
-    """Return one point per segment and fine cell of logit(p), at the cell's mean log mass."""
-    return SegmentCells.empty(thresholds).counted(Rows(dist, y, weights)).counts()
-
-
-def _cells(log_p: Array) -> np.ndarray:
-    coordinate = log_p + _LOG_LIMIT
-    large = log_p > LOG_HALF
-    coordinate[large] = 2 * LOG_HALF + _LOG_LIMIT - np.log(-np.expm1(log_p[large]))
-    coordinate *= _N_CELLS / (2 * _LOG_LIMIT)
-    return np.clip(coordinate, 0, _N_CELLS - 1, out=coordinate).astype(np.intp)
+    def of(cls, points: Points, n_segments: int) -> "SegmentCounts":
+        """Return a row of points per segment; short ones are filled with points of no weight."""
+        order = np.argsort(points.levels, kind="stable")
+        counts = np.bincount(points.levels, minlength=n_segments)
+        filled = np.arange(counts.max()) < counts[:, np.newaxis]
+        log_p, trials, rate = np.full(filled.shape, -1.0), *np.zeros((2, *filled.shape))
+        log_p[filled], rate[filled] = points.values[:, order]
+        trials[filled] = points.weights[order]
+        return cls(log_p, trials * rate, trials)
 
 
 class ColumnMaps:
@@ -136,7 +98,7 @@ class ColumnMaps:
         if np.ptp(trials[used]) > 0:
             msg = (
                 f"{type(binary).__name__}.fit takes no sample_weight, so it cannot be used with "
-                "weights, nor with more than 2**14 rows or 2**18 rows × segments. Use a map that "
+                "weights, nor with more than 2**18 rows × segments. Use a map that "
                 "takes weights."
             )
             raise TypeError(msg)
@@ -206,41 +168,21 @@ class OneVsRestCalibrator(Calibrator):
         self.thresholds = thresholds
         self.shape = shape
 
-    def _check(self) -> None:
+    def _coordinates(self, targets: Targets) -> tuple[Coordinates, ...]:
         if self.shape not in ("base", "uniform"):
             msg = f'shape must be "base" or "uniform", got {self.shape!r}.'
             raise ValueError(msg)
+        return (SegmentCoordinates(targets.thresholds(self.thresholds)),)
 
-    def _fit(self, dist: Distribution, y: Array, weights: Array) -> None:
-        self._check()
-        self.thresholds_ = make_thresholds(self.thresholds, y, weights)
-        pairs = len(y) * (len(self.thresholds_) + 1)
-        count = count_rows if pairs <= _MAX_POINTS else count_cells
-        self._fit_maps(count(dist, y, weights, self.thresholds_))
-
-    def _tallies(self, targets: TargetSummary) -> tuple[Tally, ...]:
-        self._check()
-        return (SegmentCells.empty(targets.thresholds(self.thresholds)),)
-
-    def _fit_cells(self, summary: Summary) -> None:
-        cells = summary.tallies[0]
-        self.thresholds_ = cells.thresholds
-        self._fit_maps(cells.counts())
-
-    def _fit_maps(self, counts: SegmentCounts) -> None:
+    def _solve(self, observed: Observed) -> None:
+        (segments,), (points,) = observed.coordinates, observed.points
+        self.thresholds_ = segments.thresholds
+        counts = SegmentCounts.of(points, segments.points_per_row)
         binary = BetaCalibrator() if self.binary is None else self.binary
         if isinstance(binary, BinaryMap):
             self.maps_ = clone(binary).fit_columns(counts.log_p, counts.successes, counts.trials)
         else:
             self.maps_ = ColumnMaps(binary, counts)
-
-    def _figures(self) -> list[tuple[str, str]]:
-        binary = BetaCalibrator() if self.binary is None else self.binary
-        low, high = number(self.thresholds_[0]), number(self.thresholds_[-1])
-        return [
-            ("segments", f"{len(self.thresholds_) + 1}, cut between {low} and {high}"),
-            ("map of each", type(binary).__name__),
-        ]
 
     def _transform(self, dist: Distribution) -> Distribution:
         return Segmented(

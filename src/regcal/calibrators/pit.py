@@ -1,22 +1,19 @@
-"""Recalibration of the probability integral transform (Kuleshov, Fenner and Ermon, 2018).
-
-Depends on the distributions, `_validation`, `scale` and `base`.
-"""
+"""Recalibration of the probability integral transform (Kuleshov, Fenner and Ermon, 2018)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from scipy.special import ndtri
 
 from regcal._validation import Array
-from regcal.calibrators._outcomes import OutcomeCells
-from regcal.calibrators._targets import TargetSummary
 from regcal.calibrators.base import Calibrator
-from regcal.calibrators.scale import possible_probits
-from regcal.calibrators.summary import Summary, Tally
-from regcal.distributions import Distribution, PiecewiseMap, ProbitMapped
+from regcal.calibrators.cells import Coordinates, OutcomeCoordinates, Points
+from regcal.calibrators.observed import Observed
+from regcal.calibrators.scale import check_prior_rows
+from regcal.calibrators.targets import Targets
+from regcal.distributions import Distribution, Transformed
+from regcal.maps import PiecewiseMap
 
 # Knots of the smooth map: their number grows with the cube root of the rows, within limits.
 _MIN_KNOTS, _MAX_KNOTS = 4, 16
@@ -76,50 +73,36 @@ class PITCalibrator(Calibrator):
         self.smooth = smooth
         self.prior_rows = prior_rows
 
-    def _check(self) -> None:
-        if not self.prior_rows > 0:
-            msg = f"prior_rows must be positive, got {self.prior_rows}."
-            raise ValueError(msg)
+    def _coordinates(self, targets: Targets) -> tuple[Coordinates, ...]:
+        check_prior_rows(self.prior_rows)
+        return (OutcomeCoordinates(),)
 
-    def _fit(self, dist: Distribution, y: Array, weights: Array) -> None:
-        self._check()
-        self.fit_probits(*possible_probits(dist, y, weights))
-
-    def _tallies(self, targets: TargetSummary) -> tuple[Tally, ...]:
-        self._check()
-        return (OutcomeCells(),)
-
-    def _fit_cells(self, summary: Summary) -> None:
-        self.fit_probits(*summary.tallies[0].points())
-
-    def fit_probits(self, z: Array, weights: Array) -> Self:
-        """Fit from the probits of the outcomes."""
-        z, weights = _merge_ties(z, weights)
-        if self.smooth:
-            self.map_ = self._smooth_map(*_in_cells(z, weights))
-        else:
-            self.map_ = _empirical_map(z, weights)
-        return self
-
-    def _smooth_map(self, z: Array, weights: Array) -> PiecewiseMap:
-        data = _standardise(z, weights, self.prior_rows)
-        knots = _place_knots(data)
-        start, slopes = _fit_slopes(data, knots, self.prior_rows)
-        return PiecewiseMap.with_slopes(
-            data.shift + data.factor * knots, slopes / data.factor, start
-        )
-
-    def _figures(self) -> list[tuple[str, str]]:
-        return [("knots of the map", str(len(self.map_.knots)))]
+    def _solve(self, observed: Observed) -> None:
+        solve = solve_pit if self.smooth else solve_empirical_pit
+        self.map_ = solve(observed.points[0], self.prior_rows)
 
     def _transform(self, dist: Distribution) -> Distribution:
-        return ProbitMapped(dist, self.map_)
+        return Transformed(dist, self.map_)
 
 
-def _merge_ties(z: Array, weights: Array) -> tuple[Array, Array]:
+def solve_pit(points: Points, prior_rows: float = 2.0) -> PiecewiseMap:
+    """Return the smooth map of points in `OutcomeCoordinates`."""
+    data = _standardise(*_in_cells(*_merge_ties(points)), prior_rows)
+    knots = _place_knots(data)
+    start, slopes = _fit_slopes(data, knots, prior_rows)
+    return PiecewiseMap.with_slopes(data.shift + data.factor * knots, slopes / data.factor, start)
+
+
+def solve_empirical_pit(points: Points, prior_rows: float = 2.0) -> PiecewiseMap:
+    """Return the map to the outcomes' own mid-ranks, linear between distinct outcomes."""
+    z, weights = _merge_ties(points)
+    return PiecewiseMap.through(z, ndtri(_mid_ranks(weights)))
+
+
+def _merge_ties(points: Points) -> tuple[Array, Array]:
     """Return distinct outcomes in increasing order with their total weights."""
-    values, places = np.unique(z, return_inverse=True)
-    return values, np.bincount(places, weights).astype(float)
+    values, places = np.unique(points.values[0], return_inverse=True)
+    return values, np.bincount(places, points.weights).astype(float)
 
 
 def _in_cells(z: Array, weights: Array) -> tuple[Array, Array]:
@@ -135,11 +118,6 @@ def _in_cells(z: Array, weights: Array) -> tuple[Array, Array]:
 def _mid_ranks(weights: Array) -> Array:
     """Return the share of weight below each of several sorted outcomes, and half of its own."""
     return (np.cumsum(weights) - 0.5 * weights) / weights.sum()
-
-
-def _empirical_map(z: Array, weights: Array) -> PiecewiseMap:
-    """Return the map to the outcomes' own mid-ranks, linear between distinct outcomes."""
-    return PiecewiseMap.through(z, ndtri(_mid_ranks(weights)))
 
 
 def _standardise(z: Array, weights: Array, prior_rows: float) -> _Standard:

@@ -1,7 +1,4 @@
-"""Calibrators by name.
-
-Depends on the calibrators of this package.
-"""
+"""Calibrators by name."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,26 +1,13 @@
-"""One factor on the spread.
-
-Depends on the distributions, `_validation` and `base`.
-"""
-
-from typing import Self
+"""One factor on the spread."""
 
 import numpy as np
 
-from regcal._html import number
-from regcal._validation import Array
-from regcal.calibrators._outcomes import OutcomeCells
-from regcal.calibrators._targets import TargetSummary
 from regcal.calibrators.base import Calibrator
-from regcal.calibrators.summary import Summary, Tally
-from regcal.distributions import Distribution, ProbitMapped, ScaleMap
-
-
-def possible_probits(dist: Distribution, y: Array, weights: Array) -> tuple[Array, Array]:
-    """Return outcomes in probit units with their weights, impossible ones left out."""
-    z = dist.probit(y)
-    possible = np.isfinite(z)
-    return z[possible], weights[possible]
+from regcal.calibrators.cells import Coordinates, OutcomeCoordinates, Points
+from regcal.calibrators.observed import Observed
+from regcal.calibrators.targets import Targets
+from regcal.distributions import Distribution, Transformed
+from regcal.maps import ScaleMap
 
 
 class ScaleCalibrator(Calibrator):
@@ -39,6 +26,8 @@ class ScaleCalibrator(Calibrator):
     Attributes
     ----------
     factor_ : float
+    map_ : ScaleMap
+        From the probit of q to that of the calibrated probability.
 
     Examples
     --------
@@ -54,38 +43,31 @@ class ScaleCalibrator(Calibrator):
     def __init__(self, *, prior_rows: float = 1.0) -> None:
         self.prior_rows = prior_rows
 
-    def _check(self) -> None:
-        if not self.prior_rows > 0:
-            msg = f"prior_rows must be positive, got {self.prior_rows}."
-            raise ValueError(msg)
+    def _coordinates(self, targets: Targets) -> tuple[Coordinates, ...]:
+        check_prior_rows(self.prior_rows)
+        return (OutcomeCoordinates(),)
 
-    def _fit(self, dist: Distribution, y: Array, weights: Array) -> None:
-        self._check()
-        self.fit_probits(*possible_probits(dist, y, weights))
-
-    def _tallies(self, targets: TargetSummary) -> tuple[Tally, ...]:
-        self._check()
-        return (OutcomeCells(),)
-
-    def _fit_cells(self, summary: Summary) -> None:
-        self._set_factor(*summary.tallies[0].squares)
-
-    def fit_probits(self, z: Array, weights: Array) -> Self:
-        """Fit from the probits of the outcomes."""
-        self._set_factor(float(weights.sum()), float((weights * z * z).sum()))
-        return self
-
-    def _set_factor(self, weight: float, squares: float) -> None:
-        # the zero of d/ds of sum w (-log s - z^2 / (2 s^2)), with prior rows that have z^2 = 1
-        self.factor_ = float(np.sqrt((self.prior_rows + squares) / (self.prior_rows + weight)))
-
-    def _figures(self) -> list[tuple[str, str]]:
-        return [("factor on the spread", number(self.factor_))]
+    def _solve(self, observed: Observed) -> None:
+        self.map_ = solve_scale(observed.points[0], self.prior_rows)
 
     @property
-    def map_(self) -> ScaleMap:
-        """The map on the probit scale."""
-        return ScaleMap(self.factor_)
+    def factor_(self) -> float:
+        """The factor on the spread."""
+        return self.map_.factor
 
     def _transform(self, dist: Distribution) -> Distribution:
-        return ProbitMapped(dist, self.map_)
+        return Transformed(dist, self.map_)
+
+
+def check_prior_rows(prior_rows: float) -> None:
+    """Refuse a number of pseudo-rows that pulls nowhere."""
+    if not prior_rows > 0:
+        msg = f"prior_rows must be positive, got {prior_rows}."
+        raise ValueError(msg)
+
+
+def solve_scale(points: Points, prior_rows: float = 1.0) -> ScaleMap:
+    """Return the most likely scale of points in `OutcomeCoordinates`."""
+    weight, squares = points.weights.sum(), points.weights @ points.values[1]
+    # the zero of d/ds of sum w (-log s - z^2 / (2 s^2)), with prior rows that have z^2 = 1
+    return ScaleMap(float(np.sqrt((prior_rows + squares) / (prior_rows + weight))))

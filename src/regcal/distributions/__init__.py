@@ -6,12 +6,12 @@ from regcal.distributions.custom import CustomDistribution
 from regcal.distributions.histogram import Histogram
 from regcal.distributions.mixture import Mixture
 from regcal.distributions.normal import Normal
-from regcal.distributions.probit_mapped import PiecewiseMap, ProbitMapped, ScaleMap
 from regcal.distributions.quantiles import CrossingQuantilesWarning, Quantiles
 from regcal.distributions.samples import Samples
 from regcal.distributions.scipy_family import ScipyDistribution
 from regcal.distributions.segmented import Segmented
 from regcal.distributions.stacked import Stacked, concatenate
+from regcal.distributions.transformed import Transformed
 
 __all__ = [
     "CrossingQuantilesWarning",
@@ -20,15 +20,13 @@ __all__ = [
     "Histogram",
     "Mixture",
     "Normal",
-    "PiecewiseMap",
     "ProbitDistribution",
-    "ProbitMapped",
     "Quantiles",
     "Samples",
-    "ScaleMap",
     "ScipyDistribution",
     "Segmented",
     "Stacked",
+    "Transformed",
     "as_distribution",
     "concatenate",
 ]

@@ -1,7 +1,5 @@
 """The base class of all batches of univariate predictive distributions.
 
-Depends on NumPy, SciPy, `_state` and `_validation` only.
-
 A subclass describes itself either on the probability scale (`_logcdf`, `_logsf`, `_logpdf`) or on
 the probit scale (`ProbitDistribution`: ``z(t) = Phi^-1(cdf(t))``, its log slope and its inverse).
 Everything else is derived. The underscored methods take points of shape (n_rows or 1, n_points)
@@ -9,13 +7,14 @@ and return (n_rows, n_points); the public ones apply the shape rule and keep mem
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
-from regcal._state import WithoutCaches
+from regcal._caching import WithoutCaches
 from regcal._validation import Array, as_float_array
 from regcal.distributions._card import distribution_card
 from regcal.distributions._quadrature import integrate, panels_between
@@ -127,9 +126,13 @@ class Distribution(WithoutCaches, ABC):
 
     def _logslope(self, points: Array) -> Array:
         """Return log dz/dt for z = probit(t)."""
+        return self._probit_and_logslope(points)[1]
+
+    def _probit_and_logslope(self, points: Array) -> tuple[Array, Array]:
+        z = self._probit(points)
         with np.errstate(invalid="ignore"):
-            slope = self._logpdf(points) - log_normal_density(self._probit(points))
-        return np.where(np.isnan(slope), -np.inf, slope)  # where there is no density at all
+            slope = self._logpdf(points) - log_normal_density(z)
+        return z, np.where(np.isnan(slope), -np.inf, slope)  # where there is no density at all
 
     def _signed_tail(self, points: Array) -> Array:
         """Return cdf below the median and cdf - 1 = -sf above it: exact in both tails.
@@ -156,9 +159,9 @@ class Distribution(WithoutCaches, ABC):
             return t, np.exp(-self._logslope(t))
 
     def _probit_of_rows(self, rows: np.ndarray, points: Array) -> tuple[Array, Array]:
-        part = self._take(rows)
-        with np.errstate(over="ignore", invalid="ignore"):
-            return part._probit(points), np.exp(part._logslope(points))
+        z, logslope = self._take(rows)._probit_and_logslope(points)
+        with np.errstate(over="ignore"):
+            return z, np.exp(logslope)
 
     def _ppf(self, levels: Array) -> Array:
         return self._from_probit(ndtri(levels))
@@ -290,6 +293,19 @@ class Distribution(WithoutCaches, ABC):
         """Return the log of the derivative of `probit`."""
         return self._evaluate("_logslope", *self._as_points(points))
 
+    def probit_and_logslope(self, y: ArrayLike) -> tuple[Array, Array]:
+        """Return `probit` and `logslope` at one point per row, at the cost of one of them."""
+        points, _ = self._as_points(y, "y")
+        points = np.broadcast_to(points, (len(self), 1))
+        z, logslope = np.empty(len(self)), np.empty(len(self))
+        block = max(1, BLOCK_ELEMENTS // max(1, self._row_work(1)))
+        for start in range(0, len(self), block):
+            rows = slice(start, start + block)
+            part = self if block >= len(self) else self[rows]
+            first, second = part._probit_and_logslope(points[rows])
+            z[rows], logslope[rows] = first[:, 0], second[:, 0]
+        return z, logslope
+
     def from_probit(self, probits: ArrayLike) -> Array:
         """Return the quantiles at standard normal quantiles, the inverse of `probit`."""
         return self._evaluate("_from_probit", *self._as_points(probits, "probits"))
@@ -375,10 +391,11 @@ class ProbitDistribution(Distribution):
     def _probit(self, points: Array) -> Array: ...
 
     @abstractmethod
-    def _logslope(self, points: Array) -> Array: ...
+    def _probit_and_logslope(self, points: Array) -> tuple[Array, Array]: ...
 
     def _logpdf(self, points: Array) -> Array:
-        return log_normal_density(self._probit(points)) + self._logslope(points)
+        z, logslope = self._probit_and_logslope(points)
+        return log_normal_density(z) + logslope
 
     def _cdf(self, points: Array) -> Array:
         return ndtr(self._probit(points))
@@ -401,6 +418,12 @@ def mass_between(low: Array, high: Array) -> Array:
     """Return P(low < Y <= high) from the signed tails at both ends, without cancellation."""
     across = np.signbit(high) & ~np.signbit(low)
     return np.maximum(high - low + across, 0.0)
+
+
+def joined_kinks(parts: Sequence[Array | None], n_rows: int) -> Array | None:
+    """Return the kinks of several parts, (n_rows, n_kinks), or None if there are none."""
+    known = [np.broadcast_to(k, (n_rows, k.shape[1])) for k in parts if k is not None]
+    return np.concatenate(known, axis=1) if known else None
 
 
 def outermost(filled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

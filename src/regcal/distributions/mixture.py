@@ -1,7 +1,4 @@
-"""Mixtures of distributions, such as the average of an ensemble's predictions.
-
-Depends on NumPy, SciPy and `_validation` only.
-"""
+"""Mixtures of distributions, such as the average of an ensemble's predictions."""
 
 from collections.abc import Sequence
 from typing import Self
@@ -12,7 +9,7 @@ from scipy.special import log_ndtr, logsumexp, ndtri_exp
 
 from regcal._validation import Array, as_float_array, check_finite
 from regcal.distributions._quadrature import panels_between
-from regcal.distributions.base import Distribution, log_normal_density
+from regcal.distributions.base import Distribution, joined_kinks
 
 
 class Mixture(Distribution):
@@ -118,13 +115,6 @@ class Mixture(Distribution):
         lower, upper = (np.minimum(self._log_sum(log_ndtr(side)), 0.0) for side in (z, -z))
         return np.where(lower < upper, ndtri_exp(lower), -ndtri_exp(upper))
 
-    def _probit_of_rows(self, rows: np.ndarray, points: Array) -> tuple[Array, Array]:
-        part = self._take(rows)
-        z = part._probit(points)
-        with np.errstate(over="ignore", invalid="ignore"):
-            slope = np.exp(part._logpdf(points) - log_normal_density(z))
-        return z, np.where(np.isnan(slope), 0.0, slope)  # where there is no density at all
-
     def _bracket(self, probits: Array) -> tuple[Array, Array]:
         finite = np.where(np.isfinite(probits), probits, 0.0)
         quantiles = np.stack([c._from_probit(finite) for c in self.components])
@@ -146,7 +136,4 @@ class Mixture(Distribution):
         return np.concatenate([part._panel_edges() for part in self.components], axis=1)
 
     def _kinks(self) -> Array | None:
-        kinks = [k for k in (c._kinks() for c in self.components) if k is not None]
-        if not kinks:
-            return None
-        return np.concatenate([np.broadcast_to(k, (len(self), k.shape[1])) for k in kinks], axis=1)
+        return joined_kinks([component._kinks() for component in self.components], len(self))

@@ -74,8 +74,9 @@ class Normal(ProbitDistribution):
     def _probit(self, points: Array) -> Array:
         return (points - self.loc[:, np.newaxis]) / self.scale[:, np.newaxis]
 
-    def _logslope(self, points: Array) -> Array:
-        return np.broadcast_to(-np.log(self.scale)[:, np.newaxis], (len(self), points.shape[1]))
+    def _probit_and_logslope(self, points: Array) -> tuple[Array, Array]:
+        slope = -np.log(self.scale)[:, np.newaxis]
+        return self._probit(points), np.broadcast_to(slope, (len(self), points.shape[1]))
 
     def _from_probit(self, probits: Array) -> Array:
         return self.loc[:, np.newaxis] + self.scale[:, np.newaxis] * probits

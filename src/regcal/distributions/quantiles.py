@@ -1,7 +1,4 @@
-"""Distributions given by some of their quantiles.
-
-Depends on NumPy, SciPy and `_validation` only.
-"""
+"""Distributions given by some of their quantiles."""
 
 import warnings
 from typing import Self
@@ -11,8 +8,8 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from regcal._validation import Array, as_float_array, check_finite, check_increasing
-from regcal.distributions._spline import RationalQuadraticSpline
 from regcal.distributions.base import ProbitDistribution
+from regcal.maps import RationalQuadraticSpline
 
 # Equal neighbours are moved apart by this share of their row's range.
 _SMALLEST_GAP = 1e-4
@@ -116,8 +113,8 @@ class Quantiles(ProbitDistribution):
     def _probit(self, points: Array) -> Array:
         return self._spline(points)
 
-    def _logslope(self, points: Array) -> Array:
-        return self._spline.log_derivative(points)
+    def _probit_and_logslope(self, points: Array) -> tuple[Array, Array]:
+        return self._spline.value_and_log_slope(points)
 
     def _from_probit(self, probits: Array) -> Array:
         return self._spline.inverse(probits)

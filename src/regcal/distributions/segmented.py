@@ -1,7 +1,4 @@
-"""Distributions whose segments carry new masses: the result of one-vs-rest calibration.
-
-Depends on NumPy, SciPy and `_validation` only.
-"""
+"""Distributions whose segments carry new masses: the result of one-vs-rest calibration."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +9,13 @@ import numpy as np
 from scipy.special import log_ndtr, ndtri_exp
 
 from regcal._validation import Array
-from regcal.distributions.base import LOG_HALF, Distribution, mass_between, outermost
+from regcal.distributions.base import (
+    LOG_HALF,
+    Distribution,
+    joined_kinks,
+    mass_between,
+    outermost,
+)
 
 # Below this mass a difference of tails is formed in log space.
 _SMALL = 1e-290
@@ -303,12 +306,8 @@ class Segmented(Distribution):
         edges = [super()._panel_edges(extra), self.base._panel_edges()]
         return np.sort(np.concatenate(edges, axis=1), axis=1)
 
-    def _kinks(self) -> Array:
-        own = np.broadcast_to(self.thresholds, (len(self), len(self.thresholds)))
-        base = self.base._kinks()
-        if base is None:
-            return own
-        return np.concatenate([own, np.broadcast_to(base, (len(self), base.shape[1]))], axis=1)
+    def _kinks(self) -> Array | None:
+        return joined_kinks([self.thresholds[np.newaxis, :], self.base._kinks()], len(self))
 
 
 def keep_masses(log_masses: Array) -> Array:

@@ -1,7 +1,4 @@
-"""Batches put below each other, such as the out-of-fold predictions of several models.
-
-Depends on NumPy and `_validation` only.
-"""
+"""Batches put below each other, such as the out-of-fold predictions of several models."""
 
 from collections.abc import Sequence
 from dataclasses import fields
@@ -10,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from regcal._validation import Array
-from regcal.distributions._spline import RationalQuadraticSpline
 from regcal.distributions.base import Distribution
+from regcal.maps import RationalQuadraticSpline
 
 
 def concatenate(parts: Sequence[Distribution]) -> Distribution:
@@ -154,8 +151,12 @@ class Stacked(Distribution):
     def _probit(self, points: Array) -> Array:
         return self._by_part("_probit", points)
 
-    def _logslope(self, points: Array) -> Array:
-        return self._by_part("_logslope", points)
+    def _probit_and_logslope(self, points: Array) -> tuple[Array, Array]:
+        z, logslope = np.empty((2, len(self), points.shape[1]))
+        for places, part in self._groups():
+            own = points if len(points) == 1 else points[places]
+            z[places], logslope[places] = part._probit_and_logslope(own)
+        return z, logslope
 
     def _from_probit(self, probits: Array) -> Array:
         return self._by_part("_from_probit", probits)

@@ -59,7 +59,7 @@ class MultiQuantileRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
     >>> quantiles = MultiQuantileRegressor(trees, (0.1, 0.5, 0.9))
     >>> model = CalibratedRegressorCV(quantiles, "scale", ensemble=False).fit(data.X, data.y)
     >>> model.predict_dist(data.X[:2])
-    ProbitMapped(Quantiles, ScaleMap, rows=2)
+    Transformed(Quantiles, ScaleMap, rows=2)
     """
 
     def __init__(

@@ -1,23 +1,23 @@
-"""A smooth map h(u, t) on a box, tabulated for speed.
+"""Smooth maps h(u, t) of probit and target on a box, tabulated for speed.
 
-Depends on NumPy, SciPy, `_state` and `_validation` only.
+With u the probit of the base at t, the calibrated probit is eta = u + h(u, t). It is valid exactly
+when eta increases along each row's own path t -> (u(t), t); `regcal.maps.surface_curves` makes
+sure of it row by row.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from scipy.interpolate import RectBivariateSpline
 
-from regcal._state import WithoutCaches
+from regcal._caching import WithoutCaches
 from regcal._validation import Array
-from regcal.distributions.probit_mapped import ProbitMap
+from regcal.maps.base import Chain, Curve, MappedPath, Path, ProbitMap
+from regcal.maps.scale import IDENTITY
+from regcal.maps.surface_curves import LARGEST_BEND, N_KNOTS, SMALLEST_SLOPE, SurfaceCurves
 
-# Share of the base's own slope that a warped distribution keeps at least.
-SMALLEST_SLOPE = 0.02
-
-# Knots on a row's path; beyond this share of the box their distance grows.
-N_KNOTS = 49
+# Beyond this share of the box the distance of the knots grows.
 _DENSE_SHARE = 2 / 3
 
 # The table has at least this many targets, and so many between two of the map's own.
@@ -27,13 +27,9 @@ _MIN_TARGETS, _TARGETS_PER_STEP = 128, 6
 # they are searched instead.
 _N_CELLS, _LARGEST_CROWD = 2**11, 2
 
-# A curve is well described by its knots if its slope is nowhere so many times the mean slope
-# between two of them.
-LARGEST_BEND = 5.0
-
 
 @dataclass(frozen=True)
-class WarpMap(WithoutCaches):
+class Surface(WithoutCaches):
     """A smooth map h(u, t) on a box, continued linearly in u beyond it.
 
     Along a row's path the map is followed while the path is inside the box; where the path
@@ -49,24 +45,49 @@ class WarpMap(WithoutCaches):
         The map at those; a bicubic spline in between.
     slopes : tuple of float
         d eta / d u below and above the box.
-    start : ProbitMap, optional
+    start : ProbitMap
         An increasing map that is applied to the base's probit first: u is its image.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal import Normal
+    >>> from regcal.distributions import Transformed
+    >>> from regcal.maps import Surface
+    >>> u, t = np.linspace(-6.0, 6.0, 25), np.linspace(-9.0, 9.0, 17)
+    >>> shifted = Surface(u, t, np.full((25, 17), 0.5), (1.0, 1.0))
+    >>> Transformed(Normal([0.0], [1.0]), shifted).median().round(6)
+    array([-0.5])
     """
 
     u: Array
     t: Array
     h: Array
     slopes: tuple[float, float]
-    start: ProbitMap | None = None
+    start: ProbitMap = IDENTITY
 
     @cached_property
-    def table(self) -> "WarpTable":
+    def table(self) -> "SurfaceTable":
         """The map at the nodes, computed when it is first used."""
-        return WarpTable.of(self)
+        return SurfaceTable.of(self)
+
+    def along(self, path: Path) -> Curve:
+        """Return the curves that rows follow, increasing by construction.
+
+        A gentle start is part of the table, which is faster; any other is applied before.
+        """
+        if self._starts_gently:
+            return SurfaceCurves(self.table, self.slopes, path)
+        alone = replace(self, start=IDENTITY)
+        return Chain(self.start, alone.along(MappedPath(path, self.start)))
+
+    @cached_property
+    def _starts_gently(self) -> bool:
+        return is_gentle(self.start, float(np.abs(self.u).max()))
 
 
 @dataclass(frozen=True)
-class WarpTable(WithoutCaches):
+class SurfaceTable(WithoutCaches):
     """A map at fixed knots along u, and linear between many targets along t."""
 
     z: Array  # probit of the base at each knot
@@ -78,22 +99,22 @@ class WarpTable(WithoutCaches):
     targets: tuple[float, float, int]  # the first, the number per unit, how many
 
     @classmethod
-    def of(cls, warp: WarpMap) -> "WarpTable":
+    def of(cls, surface: Surface) -> "SurfaceTable":
         """Tabulate a map."""
-        limit = float(np.abs(warp.u).max())
+        limit = float(np.abs(surface.u).max())
         u = _bent_grid(limit)
-        z, slope = _started(warp.start, u)
-        n_targets = max(_MIN_TARGETS, _TARGETS_PER_STEP * (len(warp.t) - 1)) + 1
-        t = np.linspace(warp.t[0], warp.t[-1], n_targets)
-        spline = RectBivariateSpline(warp.u, warp.t, warp.h, s=0)
-        inside = np.clip(u, warp.u[0], warp.u[-1])
+        z, slope = _started(surface.start, u)
+        n_targets = max(_MIN_TARGETS, _TARGETS_PER_STEP * (len(surface.t) - 1)) + 1
+        t = np.linspace(surface.t[0], surface.t[-1], n_targets)
+        spline = RectBivariateSpline(surface.u, surface.t, surface.h, s=0)
+        inside = np.clip(u, surface.u[0], surface.u[-1])
         # one more target, so that the last has a neighbour
         h, h_u, h_t = (
             np.pad(spline(inside, t, **orders), ((0, 0), (0, 1)), mode="edge").ravel()
             for orders in ({}, {"dx": 1}, {"dy": 1})
         )
-        per_unit = (n_targets - 1) / float(warp.t[-1] - warp.t[0])
-        return cls(z, u, slope, h, h_u, h_t, (float(warp.t[0]), per_unit, n_targets))
+        per_unit = (n_targets - 1) / float(surface.t[-1] - surface.t[0])
+        return cls(z, u, slope, h, h_u, h_t, (float(surface.t[0]), per_unit, n_targets))
 
     @cached_property
     def _guide(self) -> tuple[np.ndarray, int]:
@@ -180,10 +201,8 @@ def _bent_grid(limit: float) -> Array:
     return knots
 
 
-def _started(start: ProbitMap | None, u: Array) -> tuple[Array, Array]:
+def _started(start: ProbitMap, u: Array) -> tuple[Array, Array]:
     """Return the probits z of the base that a start maps to u, and du / dz."""
-    if start is None:
-        return u, np.ones(len(u))
     z = start.inverse(u)
     return z, start.image_and_slope(z)[1]
 

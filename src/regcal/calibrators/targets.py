@@ -1,7 +1,4 @@
-"""Outcomes in a bounded, mergeable form: what thresholds and axes are laid out by.
-
-Depends on NumPy, grids and `_validation` only.
-"""
+"""Range and distribution of outcomes, which merge: what thresholds and axes are laid out by."""
 
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -12,7 +9,7 @@ from regcal._validation import Array, check_column, check_weights
 from regcal.grids import make_thresholds
 
 # More distinct outcomes than this are merged in cells, whose width is a power of two.
-_MAX_VALUES = 2**13
+_MAX_VALUES = 2**14
 
 # Ranges that are not known beforehand are rounded outwards to multiples of a power of two, about
 # this part of the range.
@@ -24,10 +21,10 @@ def _empty() -> Array:
 
 
 @dataclass(frozen=True)
-class TargetSummary:
-    """Range and distribution of outcomes; summaries of disjoint sets of rows merge.
+class Targets:
+    """Range and distribution of outcomes; those of disjoint sets of rows merge.
 
-    Distinct values are kept with their weights while there are at most 8192 of them. Beyond, they
+    Distinct values are kept with their weights while there are at most 16 384 of them. Beyond, they
     are merged in cells whose width is a power of two, so that the order in which outcomes come
     does not matter.
 
@@ -42,8 +39,8 @@ class TargetSummary:
 
     Examples
     --------
-    >>> from regcal.calibrators import TargetSummary
-    >>> targets = TargetSummary.of([3.0, 1.0]).merge(TargetSummary.of([7.0, 3.0]))
+    >>> from regcal.calibrators import Targets
+    >>> targets = Targets.of([3.0, 1.0]).merge(Targets.of([7.0, 3.0]))
     >>> targets.low, targets.high, targets.values
     (1.0, 7.0, array([1., 3., 7.]))
     """
@@ -56,7 +53,7 @@ class TargetSummary:
 
     @classmethod
     def of(cls, y: Any, sample_weight: Any = None) -> Self:
-        """Return the summary of some rows' outcomes; rows of weight 0 do not count."""
+        """Return the targets of some rows; rows of weight 0 do not count."""
         targets = check_column(y, "y")
         weights = check_weights(sample_weight, len(targets))
         used = weights > 0
@@ -68,11 +65,11 @@ class TargetSummary:
         if step == 0:
             y, weights = _merged(y, weights, step)
         if step > 0 or len(y) > _MAX_VALUES:
-            step = _power_of_two((high - low) / _MAX_VALUES)
+            step = power_of_two((high - low) / _MAX_VALUES)
             y, weights = _merged(y, weights, step)
         return cls(y, weights, low, high, step)
 
-    def merge(self, other: "TargetSummary") -> "TargetSummary":
+    def merge(self, other: "Targets") -> "Targets":
         """Return the summary of both sets of rows."""
         if not len(other.values):
             return self
@@ -96,11 +93,11 @@ class TargetSummary:
             return 0.0
         return float(np.quantile(np.diff(self.values), 0.1))
 
-    def rounded(self) -> "TargetSummary":
+    def rounded(self) -> "Targets":
         """Return the same with a slightly larger range, which changes rarely as rows are added."""
         if self.low >= self.high:
             return self
-        part = _power_of_two((self.high - self.low) / _PARTS)
+        part = power_of_two((self.high - self.low) / _PARTS)
         low, high = part * np.floor(self.low / part), part * np.ceil(self.high / part)
         return type(self)(self.values, self.weights, float(low), float(high), self.step)
 
@@ -110,15 +107,20 @@ class TargetSummary:
         values[0], values[-1] = self.low, self.high
         return make_thresholds(spec, values, self.weights)
 
+    @property
+    def total_weight(self) -> float:
+        """The sum of all weights."""
+        return float(self.weights.sum())
+
     def share_below(self, points: Array) -> Array:
         """Return the share of weight at or below each point."""
         shares = np.concatenate([[0.0], np.cumsum(self.weights)]) / self.weights.sum()
         return shares[np.searchsorted(self.values, points, side="right")]
 
 
-def _power_of_two(width: float) -> float:
-    """Return the smallest power of two that is at least `width`."""
-    return float(2.0 ** np.ceil(np.log2(width)))
+def power_of_two(width: float) -> float:
+    """Return the smallest power of two that is at least `width`; 0 for 0."""
+    return float(2.0 ** np.ceil(np.log2(width))) if width > 0 else 0.0
 
 
 def _merged(y: Array, weights: Array, step: float) -> tuple[Array, Array]:

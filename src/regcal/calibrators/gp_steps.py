@@ -1,0 +1,342 @@
+"""The steps by which a Gaussian process on (u, t) becomes a map, in the order in which they run.
+
+Notation (docs/notation.md): u = probit of the base's P(Y <= t), after the start map; h = the
+Gaussian process; eta = the calibrated probit. What the process returns to where there are few data
+is a prior object: the base model (`IdentityPrior`) or 1/2 (`FlatPrior`).
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Protocol
+
+import numpy as np
+from scipy.special import log_ndtr, ndtri
+
+from regcal._validation import Array
+from regcal.calibrators.axes import LARGEST_PROBIT, MapAxes
+from regcal.calibrators.cells import Points
+from regcal.calibrators.held_out import HeldOut
+from regcal.calibrators.observed import Observed
+from regcal.calibrators.pit import solve_pit
+from regcal.calibrators.scale import solve_scale
+from regcal.distributions import Transformed
+from regcal.gp import (
+    EvidenceSearch,
+    FittedProcess,
+    HilbertBasis,
+    HyperPrior,
+    Kernel,
+    Link,
+    Probit,
+    fit_process,
+)
+from regcal.gp.laplace import LaplaceLikelihood
+from regcal.maps import ProbitMap, Surface
+from regcal.maps.scale import IDENTITY
+from regcal.maps.surface_curves import SMALLEST_SLOPE
+
+# Most basis functions per axis. With few rows there are fewer: no more than rows, if these are
+# more than the fewest.
+_LARGEST_SIZES, _FEWEST = (20, 32), 10
+
+# A length-scale that a basis of n functions resolves is at least this over n.
+_FUNCTIONS_PER_LENGTHSCALE = 2.3
+
+# Weak prior on the logarithms of sigma and the two length-scales: without signal the evidence is
+# flat, and short length-scales would only cost time.
+_HYPER_PRIOR = HyperPrior(mean=(0.0, math.log(0.5), math.log(0.5)), sd=(1.5, 1.0, 1.0))
+
+# A map that loses more than this per row, on at most so many of its own rows, is dropped: what it
+# started from is left.
+_LARGEST_LOSS = 0.05
+_CHECKED_ROWS = 5000
+
+# No outcome counts for more than so many rows, or this share of all, whichever is more.
+_LARGEST_WEIGHT, _LARGEST_SHARE = 5.0, 0.05
+
+# Beyond all outcomes, tails are no heavier than a Pareto tail of this index: the mean excess over
+# a probit is at most the probit divided by the index less one. Outcomes further out than the
+# farthest probit do not make them heavier still.
+_TAIL_INDEX = 4.0
+_FARTHEST_PROBIT = 20.0
+
+# From here on, a map with a prior of 1/2 fades into the identity.
+_FADING_PROBIT = 3.0
+
+
+# ------------------------------------------------------------------------------------- 1. weights
+
+
+def limited(observed: Observed) -> Observed:
+    """Return the same with weights with which no single outcome, however often repeated, rules.
+
+    A map that may bend anywhere would otherwise put all its mass there.
+    """
+    rows = observed.rows
+    _, index = np.unique(np.column_stack([rows.z, rows.y]), axis=0, return_inverse=True)
+    index = index.ravel()
+    total = np.bincount(index, rows.weights).astype(float)
+    limited = total
+    while limited.max() > (limit := max(_LARGEST_WEIGHT, _LARGEST_SHARE * limited.sum())) * 1.001:
+        limited = np.minimum(limited, limit)
+    # together they count for at most five times their effective number (Kish, 1965), which is
+    # that of all rows and not of the kept ones
+    squares = (limited**2).sum() + observed.squared_weight - (rows.weights**2).sum()
+    share = min(1.0, _LARGEST_WEIGHT * limited.sum() / squares)
+    return observed.reweighted(share * (limited / total)[index])
+
+
+# --------------------------------------------------------------------------------------- 2. start
+
+
+def choose_start(outcomes: Points) -> ProbitMap:
+    """Return PIT recalibration, a scale or the identity: the first that is worth its parameters.
+
+    The price of a parameter is that of the Bayesian information criterion.
+    """
+    if len(outcomes) == 0:
+        return IDENTITY
+    z, weights = outcomes.values[0], outcomes.weights
+    scale, pit = solve_scale(outcomes), solve_pit(outcomes)
+    price = 0.5 * np.log(weights.sum())
+
+    def gain(mapping: ProbitMap) -> float:
+        image, slope = mapping.image_and_slope(z)
+        return float(weights @ (0.5 * (z - image) * (z + image) + np.log(slope)))
+
+    if gain(pit) - gain(scale) > price * len(pit.knots):
+        return pit
+    return scale if gain(scale) > price else IDENTITY
+
+
+# --------------------------------------------------------------------------------------- 3. prior
+
+
+class Prior(Protocol):
+    """What the process returns to where there are few data."""
+
+    @property
+    def link(self) -> Link:
+        """What turns the process into a probability."""
+        ...
+
+    @property
+    def variances(self) -> tuple[float, ...]:
+        """Prior variances of the linear terms."""
+        ...
+
+    @property
+    def hyper_prior(self) -> HyperPrior | None:
+        """Prior of the process's own parameters."""
+        ...
+
+    def start(self, outcomes: Points) -> ProbitMap:
+        """Return what is done to the base's probit first."""
+        ...
+
+    def mean(self, u: Array) -> Array:
+        """Return the prior mean on the scale of the link."""
+        ...
+
+    def columns(self, u: Array) -> Array:
+        """Return the columns of the linear terms."""
+        ...
+
+    def row_share(self, n_rows: float, n_thresholds: int) -> float:
+        """Return what a pair of a row and a threshold counts for."""
+        ...
+
+    def largest_sizes(self, n_rows: float) -> tuple[int, int]:
+        """Return the most basis functions per axis for so many rows."""
+        ...
+
+    def surface(self, process: FittedProcess, axes: MapAxes, start: ProbitMap) -> Surface:
+        """Return the process as a map, averaged over its posterior."""
+        ...
+
+    def checked(self, surface: Surface, outcomes: Points, rows: HeldOut) -> Surface:
+        """Return a map that holds beyond the outcomes and does no harm on its own rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class IdentityPrior:
+    """The process returns to the base model, recalibrated where that is clearly better."""
+
+    link: Link = field(default_factory=Probit)
+    variances: ClassVar[tuple[float, ...]] = (1.0, 1.0)
+    hyper_prior: ClassVar[HyperPrior | None] = _HYPER_PRIOR
+
+    def start(self, outcomes: Points) -> ProbitMap:
+        """Return PIT recalibration, a scale or the identity."""
+        return choose_start(outcomes)
+
+    def mean(self, u: Array) -> Array:
+        """Return the base's probability on the scale of the link."""
+        return u if isinstance(self.link, Probit) else log_ndtr(u) - log_ndtr(-u)
+
+    def columns(self, u: Array) -> Array:
+        """Return a constant and u."""
+        return np.stack([np.ones_like(u), u], axis=-1)
+
+    def row_share(self, n_rows: float, n_thresholds: int) -> float:
+        """Return less than 1 with fewer rows than thresholds, at each of which a row enters."""
+        return min(1.0, n_rows / n_thresholds)
+
+    def largest_sizes(self, n_rows: float) -> tuple[int, int]:
+        """Return no more functions than rows, if these are more than a few."""
+        share = min(1.0, math.sqrt(n_rows / math.prod(_LARGEST_SIZES)))
+        first, second = (max(_FEWEST, int(share * size)) for size in _LARGEST_SIZES)
+        return first, second
+
+    def surface(self, process: FittedProcess, axes: MapAxes, start: ProbitMap) -> Surface:
+        """Return the map, which goes on beyond the box as its linear terms do."""
+        u, t, eta, variance = averaged_table(process, axes, self)
+        slopes = [1.0, 1.0]
+        if isinstance(self.link, Probit):
+            slope = 1.0 + float(process.posterior.coefficients[1])
+            ends = (variance[0].mean(), variance[-1].mean())
+            slopes = [max(slope / np.sqrt(1.0 + end), SMALLEST_SLOPE) for end in ends]
+        return Surface(u, t, eta - u[:, np.newaxis], (slopes[0], slopes[1]), start)
+
+    def checked(self, surface: Surface, outcomes: Points, rows: HeldOut) -> Surface:
+        """Return the map with bounded tails, or its start alone if that is better."""
+        bounded = with_bounded_tails(surface, outcomes)
+        if mean_gain(bounded, rows) > -_LARGEST_LOSS:
+            return bounded
+        return replace(bounded, h=np.zeros_like(bounded.h), slopes=(1.0, 1.0))
+
+
+@dataclass(frozen=True)
+class FlatPrior:
+    """The process returns to 1/2, as in the paper."""
+
+    link: Link = field(default_factory=Probit)
+    variances: ClassVar[tuple[float, ...]] = ()
+    hyper_prior: ClassVar[HyperPrior | None] = None
+
+    def start(self, outcomes: Points) -> ProbitMap:
+        """Return the identity."""
+        return IDENTITY
+
+    def mean(self, u: Array) -> Array:
+        """Return 0."""
+        return np.zeros_like(u)
+
+    def columns(self, u: Array) -> Array:
+        """Return no columns."""
+        return np.empty((*u.shape, 0))
+
+    def row_share(self, n_rows: float, n_thresholds: int) -> float:
+        """Return 1."""
+        return 1.0
+
+    def largest_sizes(self, n_rows: float) -> tuple[int, int]:
+        """Return the most there are."""
+        return _LARGEST_SIZES
+
+    def surface(self, process: FittedProcess, axes: MapAxes, start: ProbitMap) -> Surface:
+        """Return the map, which fades into the identity."""
+        u, t, eta, _ = averaged_table(process, axes, self)
+        return faded_surface(u, t, eta)
+
+    def checked(self, surface: Surface, outcomes: Points, rows: HeldOut) -> Surface:
+        """Return the map as it is."""
+        return surface
+
+
+# ------------------------------------------------------------------------------------- 4. process
+
+
+def fit_map_process(
+    likelihood_for: Callable[[HilbertBasis], LaplaceLikelihood],
+    n_rows: float,
+    prior: Prior,
+    kernel: Kernel | None,
+) -> FittedProcess:
+    """Fit the process of a map learnt from so many rows."""
+    sizes = prior.largest_sizes(n_rows)
+    shortest = [math.log(_FUNCTIONS_PER_LENGTHSCALE / size) for size in sizes]
+    search = EvidenceSearch(
+        bounds=((-5.0, 4.0), (shortest[0], 1.5), (shortest[1], 1.5)),
+        prior=prior.hyper_prior,
+        tolerance=0.01,
+        gradient_tolerance=0.03,
+        max_evaluations=30,
+    )
+    return fit_process(
+        likelihood_for,
+        kernel=kernel,
+        extra_variances=prior.variances,
+        search=search,
+        largest_sizes=sizes,
+        warn=False,
+    )
+
+
+# ------------------------------------------------------------------------------------- 5. surface
+
+
+def averaged_table(
+    process: FittedProcess, axes: MapAxes, prior: Prior
+) -> tuple[Array, Array, Array, Array]:
+    """Return u, t, and on their grid eta averaged over the posterior, and the variance.
+
+    The grid resolves the process.
+    """
+    x_scale, s_scale = process.lengthscales
+    u = np.linspace(-LARGEST_PROBIT, LARGEST_PROBIT, int(np.clip(24 / x_scale, 48, 320)) + 1)
+    t = np.linspace(axes.low, axes.high, int(np.clip(8 / s_scale, 32, 160)) + 1)
+    grid = axes.probit_axis(u), axes.target_axis(t), prior.columns(u)[:, np.newaxis, :]
+    mean, variance = process.mean_grid(*grid), process.variance_grid(*grid)
+    eta = prior.link.average_probit(prior.mean(u)[:, np.newaxis] + mean, variance)
+    return u, t, eta, variance
+
+
+def faded_surface(u: Array, t: Array, eta: Array) -> Surface:
+    """Return a map that fades into the identity where the base says nearly 0 or nearly 1.
+
+    A classifier whose prior is 1/2 never reaches 0 and 1, so that mass would be left at infinity.
+    """
+    share = np.clip((LARGEST_PROBIT - np.abs(u)) / (LARGEST_PROBIT - _FADING_PROBIT), 0.0, 1.0)
+    smooth = share**2 * (3.0 - 2.0 * share)
+    return Surface(u, t, smooth[:, np.newaxis] * (eta - u[:, np.newaxis]), (1.0, 1.0))
+
+
+# --------------------------------------------------------------------------------------- 6. check
+
+
+def with_bounded_tails(surface: Surface, outcomes: Points) -> Surface:
+    """Return the map with steeper tails where no outcome was, if they are too heavy.
+
+    A straight line learnt in the middle may be nearly flat, and says nothing about what is far
+    beyond all outcomes.
+    """
+    if len(outcomes) == 0:
+        return surface
+    started = surface.start(outcomes.values[0])
+    # where the calibrated probit of the last outcome is eta, the mean excess is 1 / (eta * slope)
+    last_eta = -ndtri(0.5 / (max(outcomes.weights.sum(), 1.0) + 1.0))
+    eta, slopes = surface.h + surface.u[:, np.newaxis], []
+    for side, tail in zip((-1.0, 1.0), surface.slopes, strict=True):
+        last = float(np.clip((side * started).max(), 1.0, _FARTHEST_PROBIT))
+        slope = (_TAIL_INDEX - 1.0) / (last_eta * last)
+        beyond = side * surface.u > last
+        if beyond.any():
+            edge = np.flatnonzero(~beyond)[-1 if side > 0 else 0]
+            line = eta[edge] + slope * (surface.u[beyond] - surface.u[edge])[:, np.newaxis]
+            eta[beyond] = side * np.maximum(side * eta[beyond], side * line)
+        slopes.append(max(tail, slope))
+    return replace(surface, h=eta - surface.u[:, np.newaxis], slopes=(slopes[0], slopes[1]))
+
+
+def mean_gain(surface: Surface, rows: HeldOut) -> float:
+    """Return the mean gain in log density over the start alone, on the rows it was learnt from."""
+    some = rows.take(np.arange(0, len(rows), max(1, len(rows) // _CHECKED_ROWS)))
+    whole, start = (
+        Transformed(some.dist, mapping).log_change(some.z) for mapping in (surface, surface.start)
+    )
+    with np.errstate(invalid="ignore"):
+        gain = whole - start
+    return float(np.average(np.where(np.isfinite(gain), gain, 0.0), weights=some.weights))

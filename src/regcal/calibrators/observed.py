@@ -1,0 +1,277 @@
+"""What a calibrator has observed of held-out rows: bounded, mergeable, enough to be fitted from."""
+
+import copy
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from regcal._caching import WithoutCaches
+from regcal._validation import Array
+from regcal.calibrators.cells import Cells, Coordinates, Points
+from regcal.calibrators.held_out import HeldOut
+from regcal.calibrators.sample import Sample
+from regcal.calibrators.targets import Targets
+
+if TYPE_CHECKING:
+    from regcal.calibrators.base import Calibrator
+
+# Rows that are looked at together.
+_BLOCK = 2**16
+
+
+class Observed(WithoutCaches):
+    """What a calibrator needs of calibration rows, in bounded memory.
+
+    Up to 16 384 rows are kept as they are. Beyond, all rows are counted in fine cells, and a
+    random sample of as many rows stays. What was observed of disjoint sets of rows merges, in any
+    order.
+
+    Made by `regcal.Calibrator.new_observed`, and turned into a fitted calibrator by
+    `regcal.Calibrator.solve`.
+
+    Parameters
+    ----------
+    calibrator : Calibrator
+        Tells in which coordinates rows are looked at.
+    targets : Targets, optional
+        All outcomes that will come. With it the cells are laid out for them from the start.
+        Without it, they are laid out when there are more rows than can be kept, and again
+        whenever outcomes leave their range; the kept sample then stands for earlier rows where
+        the new cells ask for more than the old ones tell.
+
+    Attributes
+    ----------
+    n_rows : int
+    squared_weight : float
+        Sum of the squared weights.
+    targets : Targets
+        The outcomes so far.
+
+    Examples
+    --------
+    >>> import regcal
+    >>> scale = regcal.get_calibrator("scale")
+    >>> monday = scale.new_observed().add(regcal.Normal([0.0, 1.0], [1.0, 1.0]), [2.0, 1.0])
+    >>> tuesday = scale.new_observed().add(regcal.Normal([5.0], [1.0]), [3.0])
+    >>> scale.solve(monday.merge(tuesday)).factor_
+    1.5
+    """
+
+    def __init__(self, calibrator: "Calibrator", targets: Targets | None = None) -> None:
+        self.calibrator = calibrator
+        self.layout = Targets() if targets is None else targets
+        self.fixed = targets is not None
+        self.n_rows = 0
+        self.squared_weight = 0.0
+        self.any_possible = False
+        self.targets = Targets()
+        self._sample = Sample()
+        self._cells: tuple[Cells, ...] | None = None  # none while all rows are kept
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.calibrator!r}, rows={self.n_rows})"
+
+    # ------------------------------------------------------------------------------ what was seen
+
+    @cached_property
+    def rows(self) -> HeldOut:
+        """The rows that are kept, with weights of what they stand for."""
+        return self._sample.all()
+
+    @property
+    def modest_rows(self) -> HeldOut:
+        """The kept rows, whose weights sum to no more than their number or the total."""
+        if self._cells is None:
+            return self.rows
+        weights = self.rows.weights
+        return self.rows.reweighted(weights * min(1.0, len(weights) / weights.sum()))
+
+    @property
+    def coordinates(self) -> tuple[Coordinates, ...]:
+        """In which coordinates the points are."""
+        return tuple(cells.coordinates for cells in self._all_cells)
+
+    @property
+    def points(self) -> tuple[Points, ...]:
+        """The points of all rows, in each of the calibrator's coordinates."""
+        return tuple(cells.points() for cells in self._all_cells)
+
+    @cached_property
+    def _all_cells(self) -> tuple[Cells, ...]:
+        if self._cells is not None:
+            return self._settled()
+        empty = self._empty(self.targets)
+        return tuple(cells.counted(self.rows) for cells in empty)
+
+    def reweighted(self, factors: Array) -> "Observed":
+        """Return the same with the weights of the kept rows multiplied.
+
+        All rows follow if the factors are equal. Else the kept rows stand for all.
+        """
+        changed = copy.copy(self)._forget()
+        rows = self.rows
+        if self._cells is not None and np.ptp(factors) <= 1e-9 * factors.max():
+            changed._cells = tuple(cells.scaled(float(factors[0])) for cells in self._cells)
+        elif self._cells is not None:
+            rows, changed._cells = self.modest_rows, None
+        changed._sample = Sample((rows.reweighted(factors * rows.weights),))
+        return changed
+
+    def part(self, calibrator: "Calibrator", which: slice) -> "Observed":
+        """Return what another calibrator would have observed, given which coordinates are its."""
+        part = copy.copy(self)._forget()
+        part.calibrator = calibrator
+        part._cells = None if self._cells is None else self._cells[which]
+        return part
+
+    # ------------------------------------------------------------------------------------- adding
+
+    def add(self, dist: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Add rows; none are fine.
+
+        Parameters
+        ----------
+        dist : Distribution or anything `as_distribution` takes
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        self
+        """
+        if np.shape(y) == (0,) and hasattr(dist, "__len__") and len(dist) == 0:
+            return self
+        rows = HeldOut.checked(dist, y, sample_weight)
+        # copied, since the caller may use the arrays for the next batch
+        return self.add_rows(rows.take(np.arange(len(rows))))
+
+    def add_rows(self, rows: HeldOut) -> Self:
+        """Add rows that have been checked and will not change."""
+        if len(rows) <= _BLOCK:
+            return self._add(rows)
+        for start in range(0, len(rows), _BLOCK):
+            self._add(rows.take(slice(start, start + _BLOCK)))
+        return self
+
+    def _add(self, rows: HeldOut) -> Self:
+        self._forget()
+        before = self._sample
+        self.n_rows += len(rows)
+        self.squared_weight += float((rows.weights**2).sum())
+        self.any_possible = self.any_possible or rows.any_possible
+        self.targets = self.targets.merge(Targets.of(rows.y, rows.weights))
+        self._sample = before.add(rows)
+        if self._cells is None and self._sample.complete:
+            return self
+        moved = self._lay_out()
+        if self._cells is None:
+            self._cells = self._empty(self.layout)
+            if len(before):
+                self._count(before.all())
+        elif moved:
+            self._cells = self._moved(self._empty(self.layout), before.all())
+        self._count(rows)
+        return self
+
+    def merge(self, other: "Observed") -> "Observed":
+        """Return what was observed of both sets of rows.
+
+        Parameters
+        ----------
+        other : Observed
+            Of the same calibrator, and laid out for the same targets if any were given.
+
+        Returns
+        -------
+        Observed
+        """
+        check_observed(other)
+        if repr(self.calibrator) != repr(other.calibrator):
+            msg = (
+                f"Cannot merge what {self.calibrator!r} and {other.calibrator!r} have observed. "
+                "Look at all rows for one and the same calibrator."
+            )
+            raise ValueError(msg)
+        if other._cells is None:
+            merged = copy.copy(self)
+            return merged._add(other.rows) if other.n_rows else merged
+        if self._cells is None:
+            return other.merge(self)
+        merged = copy.copy(self)._forget()
+        merged.n_rows += other.n_rows
+        merged.squared_weight += other.squared_weight
+        merged.any_possible = self.any_possible or other.any_possible
+        merged.targets = self.targets.merge(other.targets)
+        merged._lay_out()
+        empty = merged._empty(merged.layout)
+        both = [one._moved(empty, one.rows) for one in (self, other)]
+        merged._cells = tuple(a + b for a, b in zip(*both, strict=True))
+        merged._sample = self._sample.merge(other._sample)
+        return merged
+
+    def _forget(self) -> Self:
+        """Drop what was derived from the rows so far."""
+        for name in ("rows", "_all_cells"):
+            vars(self).pop(name, None)
+        return self
+
+    # ------------------------------------------------------------------------------------- layout
+
+    def _lay_out(self) -> bool:
+        """Choose the layout of the cells; return whether it differs from the one before."""
+        layout, targets = self.layout, self.targets
+        if self.fixed and layout.low <= targets.low and targets.high <= layout.high:
+            return False
+        wanted = targets.rounded()
+        if (layout.low, layout.high) == (wanted.low, wanted.high):
+            return False
+        self.layout, self.fixed = wanted, False
+        return True
+
+    def _settled(self) -> tuple[Cells, ...]:
+        """Return the cells with thresholds at quantiles where all outcomes want them.
+
+        Equally spaced ones are there already. Quantiles may have moved since they were laid out.
+        """
+        assert self._cells is not None
+        if self.fixed:
+            return self._cells
+        wanted = self._empty(self.targets.rounded())
+        near = [
+            _near(a.coordinates, b.coordinates, self.targets)
+            for a, b in zip(self._cells, wanted, strict=True)
+        ]
+        chosen = [a if n else b for a, b, n in zip(self._cells, wanted, near, strict=True)]
+        return self._moved(chosen, self.rows)
+
+    def _empty(self, targets: Targets) -> tuple[Cells, ...]:
+        return tuple(Cells(one) for one in self.calibrator._coordinates(targets))
+
+    def _moved(self, wanted: Any, rows: HeldOut) -> tuple[Cells, ...]:
+        """Return the cells in other coordinates; the rows stand for all that were counted."""
+        assert self._cells is not None
+        pairs = zip(self._cells, wanted, strict=True)
+        return tuple(own.moved(other.coordinates, rows) for own, other in pairs)
+
+    def _count(self, rows: HeldOut) -> None:
+        assert self._cells is not None
+        self._cells = tuple(cells.counted(rows) for cells in self._cells)
+
+
+def _near(old: Any, new: Any, targets: Targets) -> bool:
+    """Return whether thresholds differ by less than a quarter of a segment's share of rows."""
+    thresholds = [getattr(one, "thresholds", None) for one in (old, new)]
+    if thresholds[0] is None or thresholds[1] is None:
+        return True
+    if len(thresholds[0]) != len(thresholds[1]):
+        return False
+    gap = np.abs(targets.share_below(thresholds[0]) - targets.share_below(thresholds[1]))
+    return bool(gap.max() <= 0.25 / (len(thresholds[0]) + 1))
+
+
+def check_observed(observed: Any) -> None:
+    """Refuse what was not observed of rows."""
+    if not isinstance(observed, Observed):
+        msg = f"Got a {type(observed).__name__}. Pass an Observed, from Calibrator.new_observed."
+        raise TypeError(msg)

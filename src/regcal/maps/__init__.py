@@ -1,0 +1,22 @@
+"""Increasing functions that turn the probit of a predictive distribution into a better one.
+
+Maps know nothing of how they were learnt, nor of distributions: `regcal.distributions.Transformed`
+applies them.
+"""
+
+from regcal.maps.base import Chain, Curve, Path, ProbitMap
+from regcal.maps.piecewise import PiecewiseMap
+from regcal.maps.scale import ScaleMap
+from regcal.maps.spline import RationalQuadraticSpline
+from regcal.maps.surface import Surface
+
+__all__ = [
+    "Chain",
+    "Curve",
+    "Path",
+    "PiecewiseMap",
+    "ProbitMap",
+    "RationalQuadraticSpline",
+    "ScaleMap",
+    "Surface",
+]

@@ -1,0 +1,176 @@
+"""What a map offers, and what it asks of the rows that it is applied to."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from regcal._validation import Array
+
+
+class Path(Protocol):
+    """Rows as a map sees them: the target t of each row as a function of its probit z."""
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        ...
+
+    @property
+    def work_per_point(self) -> int:
+        """How many temporary values one point costs."""
+        ...
+
+    def targets(self, z: Array) -> Array:
+        """Return t at probits of shape (n_rows, n_points)."""
+        ...
+
+    def trace(self, z: Array) -> tuple[Array, Array]:
+        """Return t and dt / dz at probits of shape (n_rows, n_points)."""
+        ...
+
+    def largest_spread(self) -> Array | None:
+        """Return a bound on dt / dz per row, or None where none is known."""
+        ...
+
+
+class Curve(Protocol):
+    """Strictly increasing functions of the probit, one per row or one for all rows."""
+
+    @property
+    def knots(self) -> Array:
+        """Probits at which the curves are not smooth."""
+        ...
+
+    @property
+    def smallest_slope(self) -> float | None:
+        """The smallest slope anywhere, or None if it is not known."""
+        ...
+
+    def __call__(self, z: Array) -> Array:
+        """Return the image of each value."""
+        ...
+
+    def image_and_slope(self, z: Array) -> tuple[Array, Array]:
+        """Return the image of each value, and the slope there."""
+        ...
+
+    def inverse(self, image: Array) -> Array:
+        """Return the values that are mapped to `image`."""
+        ...
+
+    def row_work(self, n_points: int) -> int:
+        """Return how many temporary values a row with so many points costs, without the base."""
+        ...
+
+
+class ProbitMap(ABC):
+    """A strictly increasing map of the real line onto itself, the same for all rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal.maps import ScaleMap
+    >>> halved = ScaleMap(2.0)
+    >>> halved(np.array([1.0, 3.0])), halved.inverse(np.array([0.5]))
+    (array([0.5, 1.5]), array([1.]))
+    """
+
+    @property
+    @abstractmethod
+    def knots(self) -> Array:
+        """Points at which the map is not smooth."""
+
+    @property
+    @abstractmethod
+    def smallest_slope(self) -> float:
+        """The smallest slope anywhere."""
+
+    def __call__(self, z: Array) -> Array:
+        """Return the image of each value."""
+        return self.image_and_slope(z)[0]
+
+    @abstractmethod
+    def image_and_slope(self, z: Array) -> tuple[Array, Array]:
+        """Return the image of each value, and the slope there."""
+
+    @abstractmethod
+    def inverse(self, image: Array) -> Array:
+        """Return the values that are mapped to `image`."""
+
+    def along(self, path: Path) -> Curve:
+        """Return itself: every row has the same curve."""
+        return self
+
+    def row_work(self, n_points: int) -> int:
+        """Return how many temporary values a row with so many points costs."""
+        return 2 * n_points
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A map of all rows, and the curves that follow it."""
+
+    first: ProbitMap
+    second: Curve
+
+    @property
+    def knots(self) -> Array:
+        """Probits at which either is not smooth."""
+        return np.concatenate([self.first.knots, self.first.inverse(self.second.knots)])
+
+    @property
+    def smallest_slope(self) -> float | None:
+        """The smallest slope, if it is known."""
+        later = self.second.smallest_slope
+        return None if later is None else self.first.smallest_slope * later
+
+    def __call__(self, z: Array) -> Array:
+        """Return the image of each value."""
+        return self.second(self.first(z))
+
+    def image_and_slope(self, z: Array) -> tuple[Array, Array]:
+        """Return the image of each value, and the slope there."""
+        middle, slope = self.first.image_and_slope(z)
+        image, later = self.second.image_and_slope(middle)
+        return image, slope * later
+
+    def inverse(self, image: Array) -> Array:
+        """Return the values that are mapped to `image`."""
+        return self.first.inverse(self.second.inverse(image))
+
+    def row_work(self, n_points: int) -> int:
+        """Return how many temporary values a row with so many points costs."""
+        return self.first.row_work(n_points) + self.second.row_work(n_points)
+
+
+@dataclass(frozen=True)
+class MappedPath:
+    """A path whose probits have been mapped."""
+
+    path: Path
+    mapping: ProbitMap
+
+    def __len__(self) -> int:
+        return len(self.path)
+
+    @property
+    def work_per_point(self) -> int:
+        """How many temporary values one point costs."""
+        return self.path.work_per_point
+
+    def targets(self, z: Array) -> Array:
+        """Return t at mapped probits."""
+        return self.path.targets(self.mapping.inverse(z))
+
+    def trace(self, z: Array) -> tuple[Array, Array]:
+        """Return t and its slope at mapped probits."""
+        own = self.mapping.inverse(z)
+        targets, spread = self.path.trace(own)
+        with np.errstate(over="ignore"):
+            return targets, spread / self.mapping.image_and_slope(own)[1]
+
+    def largest_spread(self) -> Array | None:
+        """Return a bound on the slope, or None where none is known."""
+        spread = self.path.largest_spread()
+        return None if spread is None else spread / self.mapping.smallest_slope

@@ -1,0 +1,170 @@
+"""Monotone rational-quadratic splines, linear beyond the outer knots.
+
+The formulas are those of Gregory and Delbourgo (1982): a spline is strictly increasing, has a
+continuous positive derivative and a closed-form inverse.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from regcal._validation import Array
+
+Pair = tuple[Array, Array]
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Increasing curves between two knots each, straight beyond them.
+
+    Where a share s of a piece's width is behind, its height is
+    ``first + s * (lead + more * s) / (1 + bend * s * (1 - s))``.
+    """
+
+    start: Array
+    per_width: Array
+    first: Array
+    lead: Array  # the slope at the start, per width
+    more: Array
+    bend: Array
+
+    @classmethod
+    def between(cls, places: Pair, heights: Pair, slopes: Pair) -> "Pieces":
+        """Return the pieces between pairs of knots."""
+        width = places[1] - places[0]
+        rise = heights[1] - heights[0]
+        lead = slopes[0] * width
+        bend = slopes[1] * width
+        bend += lead
+        bend /= rise
+        bend -= 2.0
+        return cls(places[0], 1.0 / width, heights[0], lead, rise - lead, bend)
+
+    def take(self, number: np.ndarray) -> "Pieces":
+        """Return a piece for each number; pieces are counted row by row of the arrays."""
+        parts = (self.start, self.per_width, self.first, self.lead, self.more, self.bend)
+        return Pieces(*(part.ravel().take(number) for part in parts))
+
+    def _share(self, place: Array) -> tuple[Array, Array, Array]:
+        """Return the share of the piece behind each place, what is beyond it, the denominator."""
+        beyond = place - self.start
+        beyond *= self.per_width
+        s = np.clip(beyond, 0.0, 1.0)
+        beyond -= s
+        denominator = 1.0 - s
+        denominator *= s
+        denominator *= self.bend
+        denominator += 1.0
+        return s, beyond, denominator
+
+    def value(self, place: Array) -> Array:
+        """Return the heights; on straight lines beyond the ends."""
+        return self._value(*self._share(place))
+
+    def value_and_slope(self, place: Array) -> Pair:
+        """Return the heights, and the slopes there."""
+        s, beyond, denominator = self._share(place)
+        return self._value(s, beyond, denominator), self._slope(s, denominator)
+
+    def _value(self, s: Array, beyond: Array, denominator: Array) -> Array:
+        height = self.more * s
+        height += self.lead
+        height *= s
+        height /= denominator
+        height += self.first
+        if beyond.any():
+            height += np.where(beyond < 0, self.lead, self._trail) * beyond
+        return height
+
+    def _slope(self, s: Array, denominator: Array) -> Array:
+        slope = self._trail * s
+        slope += (2.0 * self._rise) * (1.0 - s)
+        slope *= s
+        slope += self.lead * (1.0 - s) ** 2
+        slope /= denominator * denominator
+        slope *= self.per_width
+        return slope
+
+    @property
+    def _rise(self) -> Array:
+        return self.lead + self.more
+
+    @property
+    def _trail(self) -> Array:
+        """The slope at the end, per width."""
+        return (self.bend + 2.0) * self._rise - self.lead
+
+    def inverse(self, height: Array) -> Array:
+        """Return the places at which heights are reached."""
+        gap = height - self.first
+        inside = np.clip(gap, 0.0, self._rise)
+        a = self.more + inside * self.bend
+        b = self.lead - inside * self.bend
+        s = 2.0 * inside / (b + np.sqrt(np.maximum(b * b + 4.0 * a * inside, 0.0)))
+        beyond = gap - inside
+        s += beyond / np.where(beyond < 0, self.lead, self._trail)
+        return self.start + s / self.per_width
+
+
+@dataclass(frozen=True)
+class RationalQuadraticSpline:
+    """Increasing curves through ``(x[i, k], z[i, k])`` with slopes ``d[i, k]`` at the knots.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal.maps import RationalQuadraticSpline
+    >>> x, z = np.array([[0.0, 1.0, 3.0]]), np.array([[0.0, 2.0, 3.0]])
+    >>> curve = RationalQuadraticSpline.through(x, z, steepest_tail=5.0)
+    >>> curve(np.array([[0.0, 1.0, 5.0]]))
+    array([[0., 2., 4.]])
+    """
+
+    x: Array
+    z: Array
+    d: Array
+
+    @classmethod
+    def through(cls, x: Array, z: Array, *, steepest_tail: float) -> "RationalQuadraticSpline":
+        """Choose slopes as the weighted harmonic mean of the secants at both sides of a knot.
+
+        The straight lines beyond the outer knots have the slope of the outer secants, but at most
+        `steepest_tail` times that of the curve as a whole.
+        """
+        widths = np.diff(x)
+        secants = np.diff(z) / widths
+        # Fritsch and Butland (1984)
+        left, right = widths[:, :-1], widths[:, 1:]
+        w_left, w_right = left + 2 * right, 2 * left + right
+        inner = (w_left + w_right) / (w_left / secants[:, :-1] + w_right / secants[:, 1:])
+        steepest = steepest_tail * (z[:, -1:] - z[:, :1]) / (x[:, -1:] - x[:, :1])
+        ends = np.minimum(secants[:, :1], steepest), np.minimum(secants[:, -1:], steepest)
+        return cls(x, z, np.concatenate([ends[0], inner, ends[1]], axis=1))
+
+    def take(self, rows: np.ndarray) -> "RationalQuadraticSpline":
+        """Return the curves of some rows."""
+        return RationalQuadraticSpline(self.x[rows], self.z[rows], self.d[rows])
+
+    def _at(self, knots: Array, values: Array) -> Pieces:
+        """Return the piece of each value; those outside get the end ones."""
+        k = np.zeros((len(knots), values.shape[1]), dtype=np.intp)
+        for inner in range(1, knots.shape[1] - 1):
+            k += values >= knots[:, inner : inner + 1]
+        ends = [
+            (np.take_along_axis(table, k, axis=1), np.take_along_axis(table, k + 1, axis=1))
+            for table in (self.x, self.z, self.d)
+        ]
+        return Pieces.between(*ends)
+
+    def __call__(self, points: Array) -> Array:
+        """Return the heights at `points` of shape (n_rows or 1, n_points)."""
+        return self._at(self.x, points).value(points)
+
+    def value_and_log_slope(self, points: Array) -> Pair:
+        """Return the heights, and the logs of the slopes, at `points`."""
+        height, slope = self._at(self.x, points).value_and_slope(points)
+        return height, np.log(slope)
+
+    def inverse(self, heights: Array) -> Array:
+        """Return the points at which the curves reach `heights`."""
+        return self._at(self.z, heights).inverse(heights)
