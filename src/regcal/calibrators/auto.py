@@ -146,7 +146,7 @@ class AutoCalibrator(Calibrator):
     def _solve(self, observed: Observed) -> None:
         """Choose by the rows that are kept, and fit the chosen one on all."""
         chosen = self._select(observed.modest_rows)
-        counts = [len(one._coordinates(observed.layout)) for _, one in self._candidates()]
+        counts = [len(one._coordinates(observed.targets)) for _, one in self._candidates()]
         ends = np.cumsum([0, *counts])
         place = next(k for k, score in enumerate(self.scores_) if score.chosen)
         which = slice(ends[place], ends[place + 1])
@@ -199,10 +199,8 @@ def default_candidates() -> list[tuple[str, Calibrator]]:
 
 def _deal(rows: HeldOut, n_folds: int, seed: int) -> np.ndarray:
     """Return a fold per row, at random but for equal rows, which stay together."""
-    _, places = np.unique(np.column_stack([rows.z, rows.y]), axis=0, return_inverse=True)
-    n_distinct = int(places.max()) + 1
-    order = np.random.default_rng(seed).permutation(n_distinct)
-    return (order % n_folds)[places.ravel()]
+    order = np.random.default_rng(seed).permutation(int(rows.distinct.max()) + 1)
+    return (order % n_folds)[rows.distinct]
 
 
 def _cross_fitted(candidate: Calibrator, rows: HeldOut, folds: np.ndarray) -> Array:

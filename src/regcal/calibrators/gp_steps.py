@@ -74,9 +74,7 @@ def limited(observed: Observed) -> Observed:
     A map that may bend anywhere would otherwise put all its mass there.
     """
     rows = observed.rows
-    _, index = np.unique(np.column_stack([rows.z, rows.y]), axis=0, return_inverse=True)
-    index = index.ravel()
-    total = np.bincount(index, rows.weights).astype(float)
+    total = np.bincount(rows.distinct, rows.weights).astype(float)
     limited = total
     while limited.max() > (limit := max(_LARGEST_WEIGHT, _LARGEST_SHARE * limited.sum())) * 1.001:
         limited = np.minimum(limited, limit)
@@ -84,7 +82,7 @@ def limited(observed: Observed) -> Observed:
     # that of all rows and not of the kept ones
     squares = (limited**2).sum() + observed.squared_weight - (rows.weights**2).sum()
     share = min(1.0, _LARGEST_WEIGHT * limited.sum() / squares)
-    return observed.reweighted(share * (limited / total)[index])
+    return observed.reweighted(share * (limited / total)[rows.distinct])
 
 
 # --------------------------------------------------------------------------------------- 2. start

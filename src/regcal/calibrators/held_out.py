@@ -13,6 +13,17 @@ from regcal.distributions import Distribution, as_distribution, concatenate
 from regcal.distributions.stacked import joined
 
 
+# Numbers that agree in so many bits, about seven digits, count as equal. Other processors round
+# differently in the last digit, and what was equal must not become different by that.
+_EQUAL_BITS = 24
+
+
+def without_last_digits(values: Array) -> Array:
+    """Return numbers with about seven digits, so that those that should be equal are."""
+    share, exponent = np.frexp(values)
+    return np.ldexp(np.round(np.ldexp(share, _EQUAL_BITS)), exponent - _EQUAL_BITS)
+
+
 @dataclass(frozen=True)
 class HeldOut(WithoutCaches):
     """Predictions for rows that their model has not seen, and the outcomes.
@@ -76,6 +87,12 @@ class HeldOut(WithoutCaches):
     def any_possible(self) -> bool:
         """Whether any outcome has a density."""
         return bool((np.isfinite(self.z) & np.isfinite(self.log_spread)).any())
+
+    @cached_property
+    def distinct(self) -> np.ndarray:
+        """The number of each row among the distinct ones, in the order of z and y."""
+        seen = without_last_digits(np.column_stack([self.z, self.y]))
+        return np.unique(seen, axis=0, return_inverse=True)[1].ravel()
 
     def take(self, places: Any) -> "HeldOut":
         """Return some of the rows."""

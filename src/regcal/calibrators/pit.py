@@ -9,6 +9,7 @@ from scipy.special import ndtri
 from regcal._validation import Array
 from regcal.calibrators.base import Calibrator
 from regcal.calibrators.cells import Coordinates, OutcomeCoordinates, Points
+from regcal.calibrators.held_out import without_last_digits
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.scale import check_prior_rows
 from regcal.calibrators.targets import Targets
@@ -101,8 +102,10 @@ def solve_empirical_pit(points: Points, prior_rows: float = 2.0) -> PiecewiseMap
 
 def _merge_ties(points: Points) -> tuple[Array, Array]:
     """Return distinct outcomes in increasing order with their total weights."""
-    values, places = np.unique(points.values[0], return_inverse=True)
-    return values, np.bincount(places, points.weights).astype(float)
+    _, first, places = np.unique(
+        without_last_digits(points.values[0]), return_index=True, return_inverse=True
+    )
+    return points.values[0, first], np.bincount(places, points.weights).astype(float)
 
 
 def _in_cells(z: Array, weights: Array) -> tuple[Array, Array]:

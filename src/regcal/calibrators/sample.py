@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from regcal._validation import Array
-from regcal.calibrators.held_out import HeldOut
+from regcal.calibrators.held_out import HeldOut, without_last_digits
 from regcal.distributions import Distribution, Quantiles
 from regcal.distributions.stacked import joined
 
@@ -21,9 +21,6 @@ _MAX_PARTS = 256
 # Sampled rows of classes that cannot be joined are tabulated at these probits.
 _PROBITS = np.linspace(-6.0, 6.0, 97)
 
-# Numbers that agree in so many bits, about six digits, are drawn together.
-_BITS = 20
-
 
 @dataclass(frozen=True)
 class Sample:
@@ -33,7 +30,7 @@ class Sample:
     for a uniform U. With the largest priority that was dropped, max(w, dropped) is an unbiased
     weight for what a kept row stands for, and samples of disjoint sets of rows merge.
 
-    U follows from the row itself: from six digits of the outcome and of its probit. So neither the
+    U follows from the row itself: from seven digits of the outcome and of its probit. So neither the
     order of rows nor the last digit of a number matters, and rows that are equal are one row.
 
     Parameters
@@ -132,10 +129,8 @@ def uniforms_of(rows: HeldOut) -> Array:
     """Return numbers in (0, 1] that look random and follow from each row's z and y alone."""
     mixed = np.zeros(len(rows), dtype=np.uint64)
     for values in (rows.z, rows.y):
-        finite = np.where(np.isfinite(values), values, np.copysign(2.0**1000, values))
-        share, exponent = np.frexp(finite)
-        for part in (np.round(share * 2.0**_BITS), exponent):
-            mixed = _scrambled(mixed ^ part.astype(np.int64).view(np.uint64))
+        # adding 0 makes of -0.0 what it is equal to
+        mixed = _scrambled(mixed ^ (without_last_digits(values) + 0.0).view(np.uint64))
     return ((mixed >> np.uint64(11)).astype(np.float64) + 1.0) * 2.0**-53
 
 

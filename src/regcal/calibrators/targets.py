@@ -11,6 +11,9 @@ from regcal.grids import make_thresholds
 # More distinct outcomes than this are merged in cells, whose width is a power of two.
 _MAX_VALUES = 2**14
 
+# Values closer than this share of the range differ in their last digits only.
+_SMALLEST_GAP = 1e-10
+
 # Ranges that are not known beforehand are rounded outwards to multiples of a power of two, about
 # this part of the range.
 _PARTS = 64
@@ -87,11 +90,11 @@ class Targets:
         """The distance between neighbouring values of rounded outcomes, 0 if there is none.
 
         The tenth percentile of the gaps between distinct values: the step of a rounded outcome,
-        next to nothing for a continuous one.
+        next to nothing for a continuous one. Values that differ in their last digits are equal.
         """
-        if self.step > 0 or len(self.values) < 2:
-            return 0.0
-        return float(np.quantile(np.diff(self.values), 0.1))
+        gaps = np.diff(self.values)
+        gaps = gaps[gaps > _SMALLEST_GAP * (self.high - self.low)]
+        return float(np.quantile(gaps, 0.1)) if self.step == 0 and len(gaps) else 0.0
 
     def rounded(self) -> "Targets":
         """Return the same with a slightly larger range, which changes rarely as rows are added."""
