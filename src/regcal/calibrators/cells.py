@@ -18,7 +18,10 @@ from regcal.calibrators.held_out import HeldOut
 _MAX_POINTS = 2**18
 
 # Numbers are told apart between these sizes; smaller ones count as 0, larger ones as the largest.
-SMALLEST, LARGEST = 2.0**-20, 2.0**20
+SMALLEST, LARGEST = 2.0**-30, 2.0**20
+
+# Edges of cells are off the round numbers, at which many rows may lie.
+_OFF_ROUND = 1.0123
 
 
 @dataclass(frozen=True)
@@ -171,7 +174,7 @@ def number_cells(x: Array, bits: int) -> np.ndarray:
     A cell holds the numbers that share their sign, exponent and leading bits, so that results are
     equally good whether a base is a thousand times too narrow or too wide.
     """
-    size = np.clip(np.abs(x), SMALLEST, LARGEST).view(np.int64) >> (52 - bits)
+    size = np.clip(np.abs(x) * _OFF_ROUND, SMALLEST, LARGEST).view(np.int64) >> (52 - bits)
     size -= np.float64(SMALLEST).view(np.int64) >> (52 - bits)
     return np.where(x < 0, -1 - size, size)
 

@@ -18,6 +18,10 @@ from regcal.distributions import Distribution, Segmented
 from regcal.distributions.base import LOG_HALF
 from regcal.distributions.segmented import log_segment_masses
 
+# Cells in which masses are counted, and in which maps of other packages see them if they take
+# weights: one that jumps between neighbouring rows would tell whether these have been merged.
+_FINE_BITS, _COARSE_BITS = 9, 7
+
 # Logs of masses are cut here: beyond, a map has long reached its limit.
 _LOG_LIMITS = (-700.0, -1e-300)
 
@@ -46,16 +50,20 @@ class SegmentCoordinates:
         )
 
     def cells(self, points: Points) -> np.ndarray:
-        """Return cells of log p up to 1/2, and of log(1 - p) beyond."""
-        log_p = points.values[0]
-        large = log_p > LOG_HALF
-        place = np.where(large, 0.0, log_p)
-        place[large] = -np.log(-np.expm1(log_p[large]))
-        return number_cells(place, 8)
+        """Return fine cells of the mass."""
+        return mass_cells(points.values[0], _FINE_BITS)
 
     def follows(self, other: "SegmentCoordinates") -> bool:
         """Return whether the segments are the same."""
         return np.array_equal(self.thresholds, other.thresholds)
+
+
+def mass_cells(log_p: Array, bits: int) -> np.ndarray:
+    """Return cells of log p up to 1/2, and of log(1 - p) beyond; fewer bits join whole cells."""
+    large = log_p > LOG_HALF + 1e-6  # not at 1/2 itself, where many rows may lie
+    place = np.where(large, 0.0, log_p)
+    place[large] = -np.log(-np.expm1(log_p[large]))
+    return number_cells(place, bits)
 
 
 @dataclass(frozen=True)
@@ -98,8 +106,7 @@ class ColumnMaps:
         if np.ptp(trials[used]) > 0:
             msg = (
                 f"{type(binary).__name__}.fit takes no sample_weight, so it cannot be used with "
-                "weights, nor with more than 2**18 rows × segments. Use a map that "
-                "takes weights."
+                "weights, nor with more than 2**18 rows × segments. Use a map that takes weights."
             )
             raise TypeError(msg)
         return clone(binary).fit(p, rate)
@@ -177,9 +184,12 @@ class OneVsRestCalibrator(Calibrator):
     def _solve(self, observed: Observed) -> None:
         (segments,), (points,) = observed.coordinates, observed.points
         self.thresholds_ = segments.thresholds
-        counts = SegmentCounts.of(points, segments.points_per_row)
         binary = BetaCalibrator() if self.binary is None else self.binary
-        if isinstance(binary, BinaryMap):
+        ours = isinstance(binary, BinaryMap)
+        if not ours and has_fit_parameter(binary, "sample_weight"):
+            points = points.merged(mass_cells(points.values[0], _COARSE_BITS))
+        counts = SegmentCounts.of(points, segments.points_per_row)
+        if ours:
             self.maps_ = clone(binary).fit_columns(counts.log_p, counts.successes, counts.trials)
         else:
             self.maps_ = ColumnMaps(binary, counts)
