@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from regcal._html import CardContent
 from regcal._validation import Array
 from regcal.calibrators._rows import Rows
 from regcal.calibrators._targets import TargetSummary
@@ -108,9 +107,10 @@ class AutoCalibrator(Calibrator):
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         text = super().__repr__(N_CHAR_MAX)
-        return f"{text}: {self._explanation()}" if hasattr(self, "scores_") else text
+        return f"{text}: {self.explanation()}" if hasattr(self, "scores_") else text
 
-    def _explanation(self) -> str:
+    def explanation(self) -> str:
+        """Return which candidate was chosen, and why, in words."""
         chosen = next(score for score in self.scores_ if score.chosen)
         if np.isnan(chosen.log_score):
             return f"chose {chosen.name}, as fewer than {_FEWEST_ROWS} rows leave no comparison"
@@ -121,17 +121,6 @@ class AutoCalibrator(Calibrator):
             f"chose {chosen.name}, log score {chosen.log_score:.3f}, the simplest within one "
             f"standard error ({chosen.standard_error:.3f}) of the best, {best.name} with "
             f"{best.log_score:.3f}"
-        )
-
-    def _card_content(self) -> CardContent | None:
-        if not hasattr(self, "scores_"):
-            return None
-        figures = [("choice", self._explanation())]
-        fitted = self.calibrator_._card_content() if hasattr(self, "calibrator_") else None
-        if fitted is not None:
-            figures += fitted.figures
-        return CardContent(
-            f"{type(self).__name__}, fitted", figures, fitted.curves if fitted else []
         )
 
     def select(self, dist: Any, y: Any, sample_weight: Any = None) -> Calibrator:

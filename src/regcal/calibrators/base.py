@@ -4,16 +4,14 @@ Depends on the distributions, `_state`, `_validation` and scikit-learn's base cl
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from regcal._html import CardContent, Curve, FittedCard
-from regcal._state import Auditable
+from regcal._inspection import Auditable, FittedCard
 from regcal._validation import Array
 from regcal.calibrators._rows import MAX_ROWS, Rows
 from regcal.calibrators._targets import TargetSummary
@@ -25,15 +23,6 @@ from regcal.calibrators.summary import (
     sampled_rows,
 )
 from regcal.distributions import Distribution, as_distribution
-
-# Predicted probabilities at which pictures of maps are drawn; 0 and 1 are added.
-_LEVELS = np.linspace(0.0, 1.0, 61)[1:-1]
-
-
-def curve_of(calibrated: Callable[[Array], Array], label: str = "") -> Curve:
-    """Return the picture of a map of probabilities."""
-    values = np.clip(calibrated(_LEVELS), 0.0, 1.0)
-    return Curve(np.r_[0.0, _LEVELS, 1.0], np.r_[0.0, values, 1.0], label)
 
 
 class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
@@ -205,23 +194,6 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         """
         check_is_fitted(self, "n_rows_seen_")
         return self._transform(as_distribution(dist))
-
-    def _card_content(self) -> CardContent | None:
-        if not hasattr(self, "n_rows_seen_"):
-            return None
-        figures = [("calibration rows", str(self.n_rows_seen_)), *self._figures()]
-        return CardContent(f"{type(self).__name__}, fitted", figures, self._curves())
-
-    def _figures(self) -> list[tuple[str, str]]:
-        """Return what was learnt, as names and values in words."""
-        return []
-
-    def _curves(self) -> list[Curve]:
-        """Return the learnt map of probabilities, if it can be drawn."""
-        mapping = getattr(self, "map_", None)
-        if not callable(mapping):
-            return []
-        return [curve_of(lambda q: ndtr(mapping(ndtri(q))))]
 
     @abstractmethod
     def _fit(self, dist: Distribution, y: Array, weights: Array) -> None: ...

@@ -9,16 +9,14 @@ eta = the calibrated probit. The process lives on two bounded axes, x(u) and s(t
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtri, ndtri_exp
 from sklearn.utils.validation import check_is_fitted
 
-from regcal._html import Curve, number
 from regcal._validation import Array, as_float_array
-from regcal.calibrators.base import Calibrator, IdentityCalibrator, curve_of
+from regcal.calibrators.base import Calibrator, IdentityCalibrator
 from regcal.calibrators.pit import PITCalibrator
 from regcal.calibrators.scale import ScaleCalibrator
 from regcal.calibrators.summary import Summary
@@ -71,9 +69,6 @@ _FARTHEST_PROBIT = 20.0
 # Prior variances of the linear terms: the constant and the slope in u.
 LINEAR_VARIANCES = (1.0, 1.0)
 
-# Where the map is drawn: at 10, 50 and 90 % of the targets' range, as shares of the axis.
-_DRAWN_TARGETS = np.array([0.3, 0.5, 0.7])
-
 # Half of the targets' range is added at both sides, as in the paper.
 _MARGIN = 0.5
 
@@ -125,12 +120,6 @@ class MapAxes:
     def target_axis(self, t: Array) -> Array:
         """Return the coordinate of a target, within [-1, 1]."""
         return np.clip((t - self.low) / self.halfwidth - 1.0, -1.0, 1.0)
-
-
-def curves_at(axes: MapAxes, calibrated: Callable[[float, Array], Array]) -> list[Curve]:
-    """Return pictures of a map of (t, q) at low, middle and high targets."""
-    targets = axes.low + (axes.high - axes.low) * _DRAWN_TARGETS
-    return [curve_of(partial(calibrated, t), f"t = {number(t)}") for t in targets]
 
 
 class GPMapCalibrator(Calibrator):
@@ -219,17 +208,6 @@ class GPMapCalibrator(Calibrator):
         )
         averaged = self._link.average(self._prior_mean(u) + mean, variance).reshape(t.shape)
         return (averaged, np.sqrt(variance).reshape(t.shape)) if return_std else averaged
-
-    def _figures(self) -> list[tuple[str, str]]:
-        scales = " and ".join(number(scale) for scale in self.lengthscales_)
-        return [
-            ("starts from", type(self.start_).__name__),
-            ("length-scales of P and t", scales),
-            ("prior deviation", number(self.sigma_)),
-        ]
-
-    def _curves(self) -> list[Curve]:
-        return curves_at(self.axes_, self.calibration_map)
 
     def _averaged_map(self) -> WarpMap:
         """Tabulate eta - u, averaged over the posterior, on a grid that resolves the process."""

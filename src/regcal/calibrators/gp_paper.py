@@ -14,10 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from regcal._html import Curve
 from regcal._validation import Array
 from regcal.calibrators.base import Calibrator
-from regcal.calibrators.gp_map import LARGEST_PROBIT, MapAxes, curves_at, fade_out
+from regcal.calibrators.gp_map import LARGEST_PROBIT, MapAxes, fade_out
 from regcal.distributions import Distribution, Segmented, as_distribution
 from regcal.distributions.segmented import keep_masses
 from regcal.distributions.warped import Warped, WarpMap
@@ -147,17 +146,20 @@ class PaperGPCalibrator(Calibrator):
         blocks = [features[i : i + _BLOCK] for i in range(0, len(features), _BLOCK)]
         return np.concatenate([self.classifier_.predict_proba(b)[:, 1] for b in blocks])
 
+    def calibration_map(self, t: Any, q: Any) -> Array:
+        """Return the classifier's probability of Y <= t where the base says q, broadcast."""
+        check_is_fitted(self, "classifier_")
+        t, q = np.broadcast_arrays(t, q)
+        return self._probability(q, t).reshape(t.shape)
+
     def raw_cdf(self, dist: Any) -> Array:
         """Return the classifier's P(Y <= t) at the prediction thresholds, as the paper has it.
 
         It need not increase with t, nor reach 0 and 1.
         """
         check_is_fitted(self, "classifier_")
-        dist = as_distribution(dist)
-        grid = np.broadcast_to(
-            self.prediction_thresholds_, (len(dist), len(self.prediction_thresholds_))
-        )
-        return self._probability(dist.cdf(grid), grid).reshape(grid.shape)
+        grid = self.prediction_thresholds_[np.newaxis, :]
+        return self.calibration_map(grid, as_distribution(dist).cdf(grid))
 
     def raw_pdf(self, dist: Any, y: Any) -> Array:
         """Return difference quotients of the raw CDF around each outcome; they may be negative.
@@ -193,12 +195,6 @@ class PaperGPCalibrator(Calibrator):
         uu, tt = np.meshgrid(u, t, indexing="ij")
         eta = ndtri(np.clip(self._probability(ndtr(uu), tt), 1e-12, 1 - 1e-12))
         return WarpMap(u, t, fade_out(u, eta.reshape(uu.shape) - uu), (1.0, 1.0))
-
-    def _figures(self) -> list[tuple[str, str]]:
-        return [("kernel", str(self.classifier_.kernel_))]
-
-    def _curves(self) -> list[Curve]:
-        return curves_at(self.axes_, lambda t, q: self._probability(q, np.full(q.shape, t)))
 
     def _transform(self, dist: Distribution) -> Distribution:
         warped = Warped(dist, self.map_)

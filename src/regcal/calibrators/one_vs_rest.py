@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from regcal._html import number
 from regcal._validation import Array
 from regcal.binary import BetaCalibrator, BinaryMap
 from regcal.calibrators._rows import Rows
@@ -233,14 +232,6 @@ class OneVsRestCalibrator(Calibrator):
             self.maps_ = clone(binary).fit_columns(counts.log_p, counts.successes, counts.trials)
         else:
             self.maps_ = ColumnMaps(binary, counts)
-
-    def _figures(self) -> list[tuple[str, str]]:
-        binary = BetaCalibrator() if self.binary is None else self.binary
-        low, high = number(self.thresholds_[0]), number(self.thresholds_[-1])
-        return [
-            ("segments", f"{len(self.thresholds_) + 1}, cut between {low} and {high}"),
-            ("map of each", type(binary).__name__),
-        ]
 
     def _transform(self, dist: Distribution) -> Distribution:
         return Segmented(

@@ -109,9 +109,6 @@ class PITCalibrator(Calibrator):
             data.shift + data.factor * knots, slopes / data.factor, start
         )
 
-    def _figures(self) -> list[tuple[str, str]]:
-        return [("knots of the map", str(len(self.map_.knots)))]
-
     def _transform(self, dist: Distribution) -> Distribution:
         return ProbitMapped(dist, self.map_)
 

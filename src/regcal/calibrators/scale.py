@@ -7,7 +7,6 @@ from typing import Self
 
 import numpy as np
 
-from regcal._html import number
 from regcal._validation import Array
 from regcal.calibrators._outcomes import OutcomeCells
 from regcal.calibrators._targets import TargetSummary
@@ -78,9 +77,6 @@ class ScaleCalibrator(Calibrator):
     def _set_factor(self, weight: float, squares: float) -> None:
         # the zero of d/ds of sum w (-log s - z^2 / (2 s^2)), with prior rows that have z^2 = 1
         self.factor_ = float(np.sqrt((self.prior_rows + squares) / (self.prior_rows + weight)))
-
-    def _figures(self) -> list[tuple[str, str]]:
-        return [("factor on the spread", number(self.factor_))]
 
     @property
     def map_(self) -> ScaleMap:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from scipy.interpolate import RectBivariateSpline
 
-from regcal._state import WithoutCaches
+from regcal._caching import WithoutCaches
 from regcal._validation import Array
 from regcal.distributions.probit_mapped import ProbitMap
 

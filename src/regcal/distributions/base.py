@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
-from regcal._state import WithoutCaches
+from regcal._caching import WithoutCaches
+from regcal._inspection import notebook_card
 from regcal._validation import Array, as_float_array
-from regcal.distributions._card import distribution_card
 from regcal.distributions._quadrature import integrate, panels_between
 from regcal.distributions._roots import solve_increasing
 
@@ -88,7 +88,7 @@ class Distribution(WithoutCaches, ABC):
         return f"{type(self).__name__}({', '.join([*self._details(), f'rows={len(self)}'])})"
 
     def _repr_html_(self) -> str:
-        return distribution_card(self)
+        return notebook_card(self)
 
     def _details(self) -> list[str]:
         """Return what tells this batch from others of its class, in a few words each."""

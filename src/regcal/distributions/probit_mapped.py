@@ -9,7 +9,7 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from regcal._state import WithoutCaches
+from regcal._caching import WithoutCaches
 from regcal._validation import Array
 from regcal.distributions.base import Distribution, ProbitDistribution
 
