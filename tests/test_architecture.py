@@ -26,7 +26,7 @@ LAYERS = (
     {"binary", "distributions", "gp"},
     {"adapters", "calibrators", "metrics"},
     {"plots", "regressor"},
-    {"notebook"},
+    {"notebook", "tables"},
     {"dask", "persistence", "report", "skpro"},
     {"__init__"},  # the public API
     {"demo", "reproduce"},

@@ -14,7 +14,7 @@ from regcal import Distribution
 from regcal.cli._console import note, note_table
 from regcal.cli._rows import Columns, TableModel, distributions, fitted
 from regcal.metrics import interval_coverage
-from regcal.regressor import HeldOutScore
+from regcal.tables import HeldOutScore
 
 # Every fifth row is held out to judge, if that leaves enough to judge by.
 _SHARE = 5
