@@ -21,7 +21,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 # From the bottom up. A part may import from lower layers, and within itself.
 LAYERS = (
-    {"_caching", "_inspection", "_validation", "_version"},
+    {"_caching", "_inspection", "_random", "_validation", "_version"},
     {"datasets", "grids"},
     {"binary", "distributions", "gp"},
     {"adapters", "calibrators", "metrics"},

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
+from regcal._random import as_generator
 from regcal._validation import Array, as_float_array, check_column, check_positive
 from regcal.distributions.base import (
     ProbitDistribution,
-    as_generator,
     check_size,
     log_normal_density,
 )

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from regcal._random import child_generator
 from regcal._validation import Array, check_increasing, check_weights
 from regcal.metrics._inputs import (
-    as_generator,
     check_count,
     check_level,
     checked,
@@ -307,7 +307,7 @@ def quantile_calibration_test(
     True
     """
     gaps, noise, levels, n_rows = _quantile_gaps(y, dist, levels, sample_weight)
-    rng = as_generator(random_state)
+    rng = child_generator(random_state)
     masses = np.diff(np.concatenate([[0.0], levels, [1.0]]))
     trials = max(1, round(n_rows))
     counts = rng.multinomial(trials, masses, size=check_count(n_simulations, "n_simulations"))

@@ -1,7 +1,4 @@
-"""How good predictions are, for people and for model files.
-
-Depends on regcal's metrics.
-"""
+"""How a model does on rows that were held out, for people and for model files."""
 
 from collections.abc import Sequence
 from typing import Any
