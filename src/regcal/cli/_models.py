@@ -1,7 +1,4 @@
-"""Models in files, and what they need of a table.
-
-Depends on regcal's persistence and table models.
-"""
+"""Models in files, and what they need of a table."""
 
 from pathlib import Path
 from typing import Any

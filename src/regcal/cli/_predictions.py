@@ -1,7 +1,4 @@
-"""Which columns hold predictions, from the options of a command.
-
-Depends on `_reading` and regcal's table models.
-"""
+"""Which columns hold predictions, from the options of a command."""
 
 import math
 import re

@@ -1,7 +1,4 @@
-"""Rows that a model is given: read, checked, and counted where something was done about them.
-
-Depends on `_reading`, `_console` and regcal's table models.
-"""
+"""Rows that a model is given: read, checked, and counted where something was done about them."""
 
 import warnings
 from collections.abc import Sequence

@@ -1,7 +1,4 @@
-"""Apply a model to a table of any length.
-
-Depends on the other modules of this package.
-"""
+"""Apply a model to a table of any length."""
 
 from collections.abc import Sequence
 

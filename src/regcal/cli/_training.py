@@ -1,7 +1,4 @@
-"""Train a model on a table.
-
-Depends on the other modules of this package and scikit-learn.
-"""
+"""Train a model on a table."""
 
 from dataclasses import dataclass
 from typing import Any

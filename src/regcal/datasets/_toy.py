@@ -1,7 +1,4 @@
-"""The paper's toy problem, with its exact conditional distribution.
-
-Depends on NumPy, SciPy and `_dataset` only.
-"""
+"""The paper's toy problem, with its exact conditional distribution."""
 
 from __future__ import annotations
 

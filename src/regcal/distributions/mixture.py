@@ -1,7 +1,4 @@
-"""Mixtures of distributions, such as the average of an ensemble's predictions.
-
-Depends on NumPy, SciPy and `_validation` only.
-"""
+"""Mixtures of distributions, such as the average of an ensemble's predictions."""
 
 from collections.abc import Sequence
 from typing import Self

@@ -1,7 +1,4 @@
-"""Normal distributions, the output of most probabilistic regressors.
-
-Depends on NumPy, SciPy and `_validation` only.
-"""
+"""Normal distributions, the output of most probabilistic regressors."""
 
 from typing import Any, Self
 

@@ -1,7 +1,4 @@
-"""Distributions given by some of their quantiles.
-
-Depends on NumPy, SciPy and `_validation` only.
-"""
+"""Distributions given by some of their quantiles."""
 
 import warnings
 from typing import Self

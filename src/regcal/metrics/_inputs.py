@@ -1,7 +1,4 @@
-"""Checked inputs and weighted averages that all metrics share.
-
-Depends on the distributions and `_validation`.
-"""
+"""Checked inputs and weighted averages that all metrics share."""
 
 from typing import Any
 

@@ -1,8 +1,7 @@
 """Calibration over the whole batch: PIT values, quantiles and central intervals.
 
-Depends on the distributions, SciPy and `_validation`. Weighted rows are as noisy as their
-effective number of equal rows, ``sum(w)**2 / sum(w**2)``; multiplying all weights by a number
-changes nothing.
+Weighted rows are as noisy as their effective number of equal rows, ``sum(w)**2 / sum(w**2)``;
+multiplying all weights by a number changes nothing.
 """
 
 from dataclasses import dataclass

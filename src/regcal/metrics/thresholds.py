@@ -1,7 +1,4 @@
-"""Threshold calibration: for each t, outcomes y <= t against the predicted P(Y <= t).
-
-Depends on the distributions, grids, scikit-learn's isotonic regression and `_validation`.
-"""
+"""Threshold calibration: for each t, outcomes y <= t against the predicted P(Y <= t)."""
 
 from dataclasses import dataclass
 from typing import Any

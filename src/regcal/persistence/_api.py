@@ -1,7 +1,4 @@
-"""Save, load and describe.
-
-Depends on the rest of the package, regcal's classes, scikit-learn and, when called, skops.
-"""
+"""Save, load and describe."""
 
 import hashlib
 import io

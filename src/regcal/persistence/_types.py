@@ -1,7 +1,6 @@
 """Which classes and functions a file may name without the user's explicit trust.
 
-Depends on regcal's classes and scikit-learn. A name here stands for data: nothing in this list runs
-code that a file brings along.
+A name here stands for data: nothing in this list runs code that a file brings along.
 """
 
 import importlib

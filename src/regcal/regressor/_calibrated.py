@@ -1,7 +1,4 @@
-"""A regressor whose predictive distributions are calibrated.
-
-Depends on the adapters, the calibrators, the distributions and scikit-learn.
-"""
+"""A regressor whose predictive distributions are calibrated."""
 
 from dataclasses import dataclass
 from typing import Any, Self

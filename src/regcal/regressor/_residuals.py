@@ -1,7 +1,4 @@
-"""Point models become probabilistic.
-
-Depends on the distributions, `_validation` and scikit-learn.
-"""
+"""Point models become probabilistic."""
 
 from typing import Any, Self
 

@@ -1,7 +1,4 @@
-"""Everything that the report shows, computed.
-
-Depends on the distributions and metrics.
-"""
+"""Everything that the report shows, computed."""
 
 from dataclasses import dataclass
 from typing import Any
