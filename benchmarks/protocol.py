@@ -91,7 +91,7 @@ def test_scores(model, data):
     return log_scores, crps
 
 
-def summary(scores, baseline):
+def mean_gains(scores, baseline):
     """Return mean, mean difference to the baseline, and its standard error, per score."""
     rows = {}
     for name, own, other in zip(("log_score", "crps"), scores, baseline, strict=True):
@@ -102,7 +102,12 @@ def summary(scores, baseline):
 
 
 def report(cell, name, scores, baseline, seconds):
-    row = {**cell, "method": name, "seconds": round(seconds, 1), **summary(scores, baseline)}
+    row = {
+        **cell,
+        "method": name,
+        "seconds": round(seconds, 1),
+        **mean_gains(scores, baseline),
+    }
     log, crps = row["log_score"], row["crps"]
     print(
         f"{' '.join(map(str, cell.values())):24} {name:24} {log['mean']:8.3f} "

@@ -1,7 +1,7 @@
 """Write measured tables into README.md and the pages of this folder.
 
 Each table stands between two markers, `<!-- begin name -->` and `<!-- end name -->`, and is made
-from stored results: `experiments/uci.csv.gz` (`regcal reproduce summary` writes it) and
+from stored results: `experiments/uci.csv.gz` (`regcal reproduce tables` writes it) and
 `benchmarks/defects.csv` (`python benchmarks/defects.py` writes it). A test compares the pages with
 the results.
 

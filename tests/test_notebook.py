@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import regcal
-from regcal._html import card, facts, number
+from regcal.notebook import card, facts, html_of, number
 
 VOID = {"br", "hr", "img", "input", "link", "meta", "path", "rect", "circle"}
 
@@ -67,11 +67,6 @@ def assert_sound(text):
         assert "nan" not in svg.lower()
         assert "inf" not in svg.lower()
     return page
-
-
-def own_part(estimator):
-    """Return the card below scikit-learn's diagram."""
-    return estimator._card()
 
 
 every_distribution = pytest.mark.parametrize(
@@ -142,8 +137,8 @@ def test_names_are_escaped():
     assert "<i>" not in card("<i>") + facts([("<i>", "<i>")])
     candidates = [("<script>", regcal.IdentityCalibrator())]
     chosen = regcal.AutoCalibrator(candidates).fit(regcal.Normal([0.0, 1.0], 1.0), [0.0, 1.0])
-    assert "<script>" not in own_part(chosen)
-    assert "<script>" in Checked(own_part(chosen)).words
+    assert "<script>" not in html_of(chosen)
+    assert "<script>" in Checked(html_of(chosen)).words
 
 
 @pytest.mark.parametrize(
@@ -164,8 +159,8 @@ def test_every_calibrator_shows_what_it_learnt(name):
     fresh = CALIBRATORS[name]()
     fitted = fitted_calibrator(name, "normal", 3, STANDARD)
 
-    assert own_part(fresh) == ""
-    page = assert_sound(own_part(fitted))
+    assert html_of(fresh) == ""
+    page = assert_sound(html_of(fitted))
     assert f"{type(fitted).__name__}, fitted" in page.words
     for html in (fitted._repr_html_(), fitted._repr_mimebundle_()["text/html"]):
         assert html.index("sk-top-container") < html.index("regcal-card")
@@ -178,7 +173,7 @@ def test_maps_are_drawn(name):
     """A calibrator with a map of probabilities has its picture."""
     fitted = fitted_calibrator(name, "normal", 3, STANDARD)
 
-    assert len(assert_sound(own_part(fitted)).pictures) == 1
+    assert len(assert_sound(html_of(fitted)).pictures) == 1
 
 
 def test_the_picture_tells_the_map():
@@ -186,11 +181,23 @@ def test_the_picture_tells_the_map():
     dist = regcal.Normal(np.zeros(400), 1.0)
     shifted = regcal.PITCalibrator().fit(dist, np.random.default_rng(0).normal(1.0, 1.0, 400))
 
-    text = own_part(shifted)
+    text = html_of(shifted)
     expected = shifted.transform(dist[:1]).cdf(0.0)[0]
 
     assert f"0.5 becomes {expected:.2f}" in text
     assert f"{30 + 120 * 0.5:.1f} {8 + 120 * (1 - expected):.1f}" in text
+
+
+@pytest.mark.parametrize(
+    ("spread", "words"), [(1.0, "the base model "), (3.0, "the base model with 2.98")]
+)
+def test_the_start_of_a_process_is_told(spread, words):
+    """A Gaussian process starts from the base model, or from what simpler methods make of it."""
+    y = spread * scipy.stats.norm.ppf((np.arange(200) + 0.5) / 200)
+
+    fitted = regcal.GPCalibrator(thresholds=8).fit(regcal.Normal(np.zeros(200), 1.0), y)
+
+    assert words in Checked(html_of(fitted)).words
 
 
 @pytest.fixture(scope="module")
@@ -222,10 +229,10 @@ def test_regressors_show_what_they_learnt(name, rows):
 
     model.fit(*rows)
 
-    assert own_part(models()[name]) == ""
+    assert html_of(models()[name]) == ""
     assert "sk-top-container" in before
     assert "regcal-card" not in before
-    assert_sound(own_part(model))
+    assert_sound(html_of(model))
     assert "regcal-card" in model._repr_html_()
     assert "regcal-card" in model._repr_mimebundle_()["text/html"]
     assert repr(model) == text
@@ -235,10 +242,10 @@ def test_regressors_show_what_they_learnt(name, rows):
 def test_selection_is_told_and_forgotten(rows):
     """The card says why a method was chosen, until a fit without a choice."""
     model = models()["auto"].fit(*rows)
-    assert "chose" in own_part(model)
+    assert "chose" in html_of(model)
 
     model.set_params(calibrator="scale").fit(*rows)
-    assert "chose" not in own_part(model)
+    assert "chose" not in html_of(model)
     assert not hasattr(model, "selection_")
 
 

@@ -33,7 +33,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn.svm import SVR
 
 import regcal
-from regcal._state import WithoutCaches
+from regcal._caching import WithoutCaches
 from regcal.persistence import _api, _schema, _types
 
 GOLDEN = Path(__file__).parent / "golden"

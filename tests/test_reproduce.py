@@ -33,13 +33,14 @@ from regcal.reproduce import (
     run_study,
     seed_of,
     study,
-    summarise,
+    write_study,
 )
 from regcal.reproduce.cells import BASES, DATASETS, OUR_METHODS, PAPER_METHODS, THRESHOLDS
+from regcal.reproduce.means import Mean
+from regcal.reproduce.paper_claims import Count
 from regcal.reproduce.report import filled_in
 from regcal.reproduce.results import open_results, write_results
 from regcal.reproduce.scores import METHODS, OuterFold, _floored, log_quotients, raw_quotients
-from regcal.reproduce.summary import Count, Mean
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 TINY = Study(1, ("OLS",), (8,), ("uncalibrated", "e-beta"), check=False)
@@ -441,21 +442,21 @@ def test_claims_without_their_numbers_are_left_out():
 
 
 def test_a_part_of_a_study_can_be_summed_up(tmp_path):
-    """A run that was stopped early, or one without some methods, has a summary too."""
+    """A run that was stopped early, or one without some methods, has its tables too."""
     rows = made_up(as_the_paper_says)
     some = {cell: row for cell, row in rows.items() if cell.unit.base != "GPR"}
     some = {cell: row for cell, row in some.items() if cell.method != "gpc-zero"}
-    files = summarise(some, tmp_path)
+    files = write_study(some, tmp_path)
 
     assert claims(Scores(some)) == []
     assert "| airfoil, BRR |" in files[-1].read_text()
 
 
-def test_a_summary_keeps_the_prose(tmp_path):
+def test_tables_leave_the_prose(tmp_path):
     """Only what stands between markers is written anew."""
     page = tmp_path / "README.md"
     page.write_text("Mine.\n<!-- begin claims -->\nold\n<!-- end claims -->\nAlso mine.\n")
-    files = summarise(made_up(as_the_paper_says), tmp_path)
+    files = write_study(made_up(as_the_paper_says), tmp_path)
     text = page.read_text()
 
     assert [path.name for path in files] == ["uci.csv.gz", "uci.png", "README.md"]
@@ -527,7 +528,7 @@ def test_the_command_runs_a_study_and_sums_it_up(data, tmp_path, monkeypatch):
     run = CliRunner().invoke
     rows, folder = tmp_path / "rows.csv", tmp_path / "study"
     first = run(app, ["reproduce", "uci", str(rows), "--quick", "--jobs", "1"])
-    second = run(app, ["reproduce", "summary", str(rows), "-o", str(folder)])
+    second = run(app, ["reproduce", "tables", str(rows), "-o", str(folder)])
 
     assert (first.exit_code, second.exit_code) == (0, 0)
     assert f"{rows} holds all 10 cells." in first.stderr

@@ -1,4 +1,4 @@
-"""State without caches."""
+"""What caches leave behind: nothing."""
 
 from functools import cached_property
 from typing import Any

@@ -1,7 +1,4 @@
-"""Input checks that more than one module needs.
-
-Depends on NumPy only.
-"""
+"""Input checks that more than one module needs."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray

@@ -1,6 +1,6 @@
 """From any fitted model to a Distribution.
 
-Depends on the distributions and scikit-learn only; no model library is imported.
+Models are recognised by what they offer; no model library is imported.
 """
 
 import warnings

@@ -1,7 +1,5 @@
 """Probability → probability maps: logistic and beta calibration.
 
-Depends on NumPy, SciPy, scikit-learn's base classes and `_validation` only.
-
 Both maps are logistic regressions on one or two features of log p. `fit_columns` fits one map per
 column at once: Newton's method on all the small problems together.
 """

@@ -1,13 +1,10 @@
 """The same fit and transform on Dask collections.
 
-Depends on the calibrators, adapters and distributions; Dask is imported when it is used.
-
 Partitions are summarised where they are, the summaries are merged in a tree, and the small problem
 that is left is solved in the calling process. What is predicted stays lazy.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from typing import Any
 
@@ -15,9 +12,15 @@ import numpy as np
 from sklearn.base import clone
 
 from regcal._validation import Array, as_float_array
-from regcal.adapters import predict_dist
 from regcal.calibrators import Calibrator, Observed, Targets
-from regcal.distributions import Distribution, Normal, Quantiles, Samples, as_distribution
+from regcal.distributions import Distribution, as_distribution
+from regcal.tables import (
+    ModelPredictions,
+    NormalColumns,
+    QuantileColumns,
+    SampleColumns,
+    check_has_column,
+)
 
 __all__ = [
     "ModelPredictions",
@@ -35,136 +38,6 @@ __all__ = [
 _FAN_IN = 8
 
 ToDist = Callable[[Any], Any]
-
-
-# ------------------------------------------------------------------ from a partition to predictions
-
-
-@dataclass(frozen=True)
-class NormalColumns:
-    """Reads normal predictions from two columns of a partition.
-
-    Parameters
-    ----------
-    mean, std : column names of a frame, or column numbers of an array
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from regcal.dask import NormalColumns
-    >>> NormalColumns(mean=0, std=1)(np.array([[5.0, 2.0], [6.0, 1.0]]))
-    Normal(rows=2)
-    """
-
-    mean: Any
-    std: Any
-
-    def __call__(self, part: Any) -> Distribution:
-        """Return the predictions of a partition."""
-        return Normal(*_columns(part, [self.mean, self.std]).T)
-
-
-@dataclass(frozen=True)
-class QuantileColumns:
-    """Reads predicted quantiles from columns of a partition.
-
-    Parameters
-    ----------
-    columns : mapping from level to column
-        For example ``{0.1: "q10", 0.5: "median", 0.9: "q90"}``.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from regcal.dask import QuantileColumns
-    >>> part = pd.DataFrame({"q10": [1.0], "median": [2.0], "q90": [4.0]})
-    >>> QuantileColumns({0.1: "q10", 0.5: "median", 0.9: "q90"})(part).median()
-    array([2.])
-    """
-
-    columns: Mapping[float, Any]
-
-    def __call__(self, part: Any) -> Distribution:
-        """Return the predictions of a partition."""
-        levels = sorted(self.columns)
-        return Quantiles(levels, _columns(part, [self.columns[level] for level in levels]))
-
-
-@dataclass(frozen=True)
-class SampleColumns:
-    """Reads draws from the predictive distribution, one per column of a partition.
-
-    Parameters
-    ----------
-    columns : sequence of column names or numbers
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from regcal.dask import SampleColumns
-    >>> SampleColumns([0, 1, 2])(np.array([[1.0, 2.0, 6.0]])).mean()
-    array([3.])
-    """
-
-    columns: Sequence[Any]
-
-    def __call__(self, part: Any) -> Distribution:
-        """Return the predictions of a partition."""
-        return Samples(_columns(part, list(self.columns)))
-
-
-@dataclass(frozen=True)
-class ModelPredictions:
-    """Predicts with a fitted model from the features in a partition.
-
-    Parameters
-    ----------
-    model : object
-        Any model that `regcal.predict_dist` understands.
-    features : sequence of column names or numbers, optional
-        All columns by default.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from sklearn.linear_model import BayesianRidge
-    >>> from regcal.dask import ModelPredictions
-    >>> part = pd.DataFrame({"id": [7, 8, 9], "x": [0.0, 1.0, 2.0]})
-    >>> model = BayesianRidge().fit(part[["x"]], [0.1, 0.9, 2.1])
-    >>> ModelPredictions(model, ["x"])(part)
-    Normal(rows=3)
-    """
-
-    model: Any
-    features: Sequence[Any] | None = None
-
-    def __call__(self, part: Any) -> Distribution:
-        """Return the predictions of a partition."""
-        if self.features is not None:
-            names = list(self.features)
-            part = part[names] if hasattr(part, "columns") else part[:, names]
-        return predict_dist(self.model, part)
-
-
-def _columns(part: Any, names: list[Any]) -> Array:
-    for name in names:
-        _check_column(part, name)
-    values = part[names].to_numpy() if hasattr(part, "columns") else np.asarray(part)[:, names]
-    return values.astype(float)
-
-
-def _check_column(data: Any, name: Any) -> None:
-    """Refuse a name that a frame does not have, or a number that an array does not have."""
-    if hasattr(data, "columns"):
-        if name not in data.columns:
-            msg = f"There is no column {name!r}. The columns are {list(data.columns)}."
-            raise ValueError(msg)
-    elif not isinstance(name, int | np.integer) or not 0 <= name < data.shape[1]:
-        msg = (
-            f"There is no column {name!r} in an array of {data.shape[1]} columns. "
-            f"Pass a number from 0 to {data.shape[1] - 1}."
-        )
-        raise ValueError(msg)
 
 
 # ---------------------------------------------------------------------------------------------- fit
@@ -490,7 +363,7 @@ def _column(data: Any, column: Any) -> Any:
     """Return a column of the data by its name or number; collections are returned as they are."""
     if hasattr(column, "to_delayed"):
         return column
-    _check_column(data, column)
+    check_has_column(data, column)
     return data[column] if _is_frame(data) else data[:, column]
 
 

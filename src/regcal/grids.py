@@ -1,7 +1,4 @@
-"""From targets to the sorted thresholds at which calibrators learn.
-
-Depends on NumPy and `_validation` only.
-"""
+"""From targets to the sorted thresholds at which calibrators learn."""
 
 from dataclasses import dataclass
 from typing import Any

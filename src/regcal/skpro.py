@@ -1,8 +1,7 @@
 """A bridge to skpro: our regressor and our distributions under its interface.
 
-Depends on the regressor, the distributions and skpro, whose base classes are needed when this
-module is imported; nothing else in regcal imports it. The way back needs no bridge:
-`as_distribution` and `predict_dist` understand what skpro has.
+It needs skpro's base classes when it is imported, so nothing else in regcal imports it. The way
+back needs no bridge: `as_distribution` and `predict_dist` understand what skpro has.
 """
 
 from collections.abc import Callable

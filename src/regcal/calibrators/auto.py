@@ -105,9 +105,10 @@ class AutoCalibrator(Calibrator):
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         text = super().__repr__(N_CHAR_MAX)
-        return f"{text}: {self._explanation()}" if hasattr(self, "scores_") else text
+        return f"{text}: {self.explanation()}" if hasattr(self, "scores_") else text
 
-    def _explanation(self) -> str:
+    def explanation(self) -> str:
+        """Return which candidate was chosen, and why, in words."""
         chosen = next(score for score in self.scores_ if score.chosen)
         if np.isnan(chosen.log_score):
             return f"chose {chosen.name}, as fewer than {_FEWEST_ROWS} rows leave no comparison"

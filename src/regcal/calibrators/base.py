@@ -12,8 +12,7 @@ from typing import Any, Self
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from regcal._html import FittedCard
-from regcal._state import Auditable
+from regcal._inspection import Auditable, FittedCard
 from regcal.calibrators.cells import Coordinates
 from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.observed import Observed, check_observed

@@ -1,7 +1,4 @@
-"""Which columns are computed of predictive distributions, and how they are called.
-
-Depends on `_predictions` and regcal's distributions.
-"""
+"""Which columns are computed of predictive distributions, and how they are called."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

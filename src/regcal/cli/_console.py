@@ -1,6 +1,6 @@
 """What people and programs are shown: notes, tables, progress and JSON.
 
-Depends on rich. Notes and progress go to standard error, results to standard output.
+Notes and progress go to standard error, results to standard output.
 """
 
 import json

@@ -1,7 +1,4 @@
-"""What is told to users about their input.
-
-Depends on the standard library only.
-"""
+"""What is told to users about their input."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches

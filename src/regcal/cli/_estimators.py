@@ -1,7 +1,4 @@
-"""Regression models by name, and features as they need them.
-
-Depends on scikit-learn and `_reading`.
-"""
+"""Regression models by name, and features as they need them."""
 
 import importlib
 import shlex

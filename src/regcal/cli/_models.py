@@ -1,7 +1,4 @@
-"""Models in files, and what they need of a table.
-
-Depends on regcal's persistence and table models.
-"""
+"""Models in files, and what they need of a table."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +8,7 @@ from regcal.cli._errors import InputError
 from regcal.cli._predictions import prediction_columns
 from regcal.cli._reading import Layout
 from regcal.cli._rows import TableModel
-from regcal.regressor import TableCalibrator, TableRegressor
+from regcal.tables import TableCalibrator, TableRegressor
 
 
 def load_model(path: str, trusted: list[str] | None) -> Any:

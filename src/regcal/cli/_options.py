@@ -1,7 +1,4 @@
-"""Options that several commands share.
-
-Depends on typer.
-"""
+"""Options that several commands share."""
 
 from typing import Annotated
 

@@ -1,7 +1,4 @@
-"""Which columns hold predictions, from the options of a command.
-
-Depends on `_reading` and regcal's table models.
-"""
+"""Which columns hold predictions, from the options of a command."""
 
 import math
 import re
@@ -10,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from regcal.cli._errors import InputError
 from regcal.cli._reading import Layout
-from regcal.regressor import PredictionColumns
+from regcal.tables import NormalColumns, PredictionColumns, QuantileColumns, SampleColumns
 
 _WAYS = "--mean and --std, --quantiles, or --samples"
 
@@ -30,20 +27,18 @@ def prediction_columns(
             msg += " Here --quantiles names columns; for quantiles to write, use --levels."
         raise InputError(msg)
     if quantiles is not None:
-        columns = _quantile_columns(layout, quantiles)
-    elif samples is not None:
-        columns = PredictionColumns("samples", _sample_columns(layout, samples))
-    elif mean is None or std is None:
+        return _quantile_columns(layout, quantiles)
+    if samples is not None:
+        return _sample_columns(layout, samples)
+    if mean is None or std is None:
         msg = "--mean and --std belong together: name the columns of both."
         raise InputError(msg)
-    else:
-        columns = PredictionColumns("normal", (mean, std))
-    for name in columns.names:
+    for name in (mean, std):
         layout.position(name)
-    return columns
+    return NormalColumns(mean, std)
 
 
-def _quantile_columns(layout: Layout, option: str) -> PredictionColumns:
+def _quantile_columns(layout: Layout, option: str) -> QuantileColumns:
     pairs = []
     for part in split_names(option):
         known = part in layout.names
@@ -65,10 +60,10 @@ def _quantile_columns(layout: Layout, option: str) -> PredictionColumns:
             f"on one side of the median. If these are not meant, write '{name}=0.1,...'."
         )
         raise InputError(msg)
-    return PredictionColumns("quantiles", tuple(name for _, name in pairs), levels)
+    return QuantileColumns(dict(pairs))
 
 
-def _sample_columns(layout: Layout, option: str) -> tuple[str, ...]:
+def _sample_columns(layout: Layout, option: str) -> SampleColumns:
     names = [name for part in split_names(option) for name in _matching(layout, part)]
     if len(names) == 1:
         names = [name for name in layout.names if name.startswith(names[0])]
@@ -78,7 +73,7 @@ def _sample_columns(layout: Layout, option: str) -> tuple[str, ...]:
             "are needed. Name them all, a common start such as draw_, or a pattern such as 'draw*'."
         )
         raise InputError(msg)
-    return tuple(names)
+    return SampleColumns(tuple(names))
 
 
 def _matching(layout: Layout, name: str) -> list[str]:

@@ -1,7 +1,7 @@
 """Tables in: CSV and Parquet files, or standard input, in batches of bounded size.
 
-Depends on pyarrow. Cells of a CSV file stay the texts they are until a column is asked for as
-numbers, so that columns that are only passed on are written as they were read.
+Cells of a CSV file stay the texts they are until a column is asked for as numbers, so that columns
+that are only passed on are written as they were read.
 """
 
 import csv

@@ -1,7 +1,4 @@
-"""Rows that a model is given: read, checked, and counted where something was done about them.
-
-Depends on `_reading`, `_console` and regcal's table models.
-"""
+"""Rows that a model is given: read, checked, and counted where something was done about them."""
 
 import warnings
 from collections.abc import Sequence
@@ -15,7 +12,7 @@ from regcal import CrossingQuantilesWarning, Distribution
 from regcal.cli._console import note
 from regcal.cli._errors import InputError
 from regcal.cli._reading import Batch, Layout, Table, as_numbers, read_columns
-from regcal.regressor import PredictionColumns, TableCalibrator, TableRegressor
+from regcal.tables import PredictionColumns, TableCalibrator, TableRegressor
 
 Columns = dict[str, np.ndarray]
 TableModel = TableCalibrator | TableRegressor
@@ -95,31 +92,18 @@ class RowReader:
         if not usable.all():
             columns = {name: column[usable] for name, column in columns.items()}
         if self.predictions is not None:
-            self._check_predictions(columns, layout, first_row + np.flatnonzero(usable))
+            rows = first_row + np.flatnonzero(usable)
+            _check_predictions(self.predictions, columns, layout, rows)
+            self._count_crossing(self.predictions, columns, rows)
         return columns, usable
 
-    def _check_predictions(self, columns: Columns, layout: Layout, rows: np.ndarray) -> None:
-        assert self.predictions is not None
-        kind, names = self.predictions.kind, self.predictions.names
-        if kind == "normal":
-            bad = columns[names[1]] <= 0
-            found, rule = f"column {names[1]!r} is {{}}", "a standard deviation must be positive"
-        else:
-            matrix = np.column_stack([columns[name] for name in names])
-            bad = np.ptp(matrix, axis=1) == 0
-            found, rule = f"all {kind} are {{}}", "equal ones leave no spread"
-        if bad.any():
-            at = int(np.flatnonzero(bad)[0])
-            msg = (
-                f"{layout.label}: {found.format(f'{columns[names[-1]][at]:g}')} in row {rows[at]}, "
-                f"but {rule} ({int(bad.sum())} such row(s) here). Correct or remove such rows."
-            )
-            raise InputError(msg)
-        if kind == "quantiles":
-            crossing = (np.diff(matrix) < 0).any(axis=1)
-            if crossing.any() and not self.rows_crossing:
-                self.first_crossing = int(rows[np.flatnonzero(crossing)[0]])
-            self.rows_crossing += int(crossing.sum())
+    def _count_crossing(
+        self, predictions: PredictionColumns, columns: Columns, rows: np.ndarray
+    ) -> None:
+        crossing = predictions.crossing(columns)
+        if crossing.any() and not self.rows_crossing:
+            self.first_crossing = int(rows[np.flatnonzero(crossing)[0]])
+        self.rows_crossing += int(crossing.sum())
 
     def tell(self, layout: Layout) -> None:
         """Tell what was done about rows that were not as they should be."""
@@ -132,6 +116,21 @@ class RowReader:
                 f"Note: {layout.label}: {self.rows_crossing} row(s) have crossing quantiles, the "
                 f"first is row {self.first_crossing}; they were sorted."
             )
+
+
+def _check_predictions(
+    predictions: PredictionColumns, columns: Columns, layout: Layout, rows: np.ndarray
+) -> None:
+    """Refuse rows that are no distribution, and say where the first of them is."""
+    refused = predictions.refused(columns)
+    if refused.rows.any():
+        at = int(np.flatnonzero(refused.rows)[0])
+        msg = (
+            f"{layout.label}: {refused.found} {refused.values[at]:g} in row {rows[at]}, but "
+            f"{refused.rule} ({int(refused.rows.sum())} such row(s) here). Correct or remove such "
+            "rows."
+        )
+        raise InputError(msg)
 
 
 def _missing(column: np.ndarray, layout: Layout, name: str, first_row: int) -> str:

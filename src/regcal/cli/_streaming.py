@@ -1,7 +1,4 @@
-"""Apply a model to a table of any length.
-
-Depends on the other modules of this package.
-"""
+"""Apply a model to a table of any length."""
 
 from collections.abc import Sequence
 
@@ -25,7 +22,7 @@ def apply_model(
     keep: str | None,
     skip_missing: bool,
 ) -> dict[str, object]:
-    """Write what is asked of every row beside the columns that are kept; return a summary."""
+    """Write what is asked of every row beside the columns that are kept; return what was done."""
     layout = table.layout
     reader = RowReader.of_model(model, skip_missing)
     reader.learning = False

@@ -1,7 +1,4 @@
-"""Train a model on a table.
-
-Depends on the other modules of this package and scikit-learn.
-"""
+"""Train a model on a table."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,10 +10,11 @@ from sklearn.model_selection import GroupKFold, GroupShuffleSplit, TimeSeriesSpl
 import regcal
 from regcal.cli._errors import InputError
 from regcal.cli._estimators import MOST_ROWS_OF_GPR, is_text, make_estimator, takes_missing
-from regcal.cli._judging import hold_out, scores_on_held_out_rows
+from regcal.cli._held_out import hold_out, scores_on_held_out_rows
 from regcal.cli._predictions import split_names
 from regcal.cli._reading import Layout, Table, read_columns
-from regcal.cli._rows import Columns, RowReader, TableRegressor, fitted
+from regcal.cli._rows import Columns, RowReader, fitted
+from regcal.tables import TableRegressor
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Tables out: CSV and Parquet, complete or not at all.
 
-Depends on pyarrow. A file is written beside its place and moved there at the end, so that an
-error or an interrupt leaves nothing behind.
+A file is written beside its place and moved there at the end, so that an error or an interrupt
+leaves nothing behind.
 """
 
 import csv

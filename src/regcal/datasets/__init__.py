@@ -1,7 +1,4 @@
-"""The paper's toy mixture and its five real data sets.
-
-Depends on NumPy, SciPy and scikit-learn only; pandas is imported where a frame is asked for.
-"""
+"""The paper's toy mixture and its five real data sets."""
 
 from regcal.datasets._boston import load_boston
 from regcal.datasets._dataset import Dataset

@@ -1,8 +1,7 @@
 """The Boston housing data, which regcal does not ship.
 
 No licence is stated for the values, so they come from mlxtend or from OpenML and are checked
-against a checksum. Depends on NumPy, scikit-learn and `_dataset` only; mlxtend and pandas are
-imported where they are used.
+against a checksum.
 """
 
 from __future__ import annotations

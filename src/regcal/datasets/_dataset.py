@@ -1,7 +1,4 @@
-"""What every loader returns.
-
-Depends on NumPy only.
-"""
+"""What every loader returns."""
 
 from __future__ import annotations
 

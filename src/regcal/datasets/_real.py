@@ -1,7 +1,4 @@
-"""Loaders of the data sets that come with regcal or with scikit-learn.
-
-Depends on NumPy, scikit-learn and `_dataset` only.
-"""
+"""Loaders of the data sets that come with regcal or with scikit-learn."""
 
 from __future__ import annotations
 

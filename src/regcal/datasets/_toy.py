@@ -1,7 +1,4 @@
-"""The paper's toy problem, with its exact conditional distribution.
-
-Depends on NumPy, SciPy and `_dataset` only.
-"""
+"""The paper's toy problem, with its exact conditional distribution."""
 
 from __future__ import annotations
 
@@ -11,9 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtr
 
+from regcal._random import RandomState, as_generator
 from regcal.datasets._dataset import Dataset
-
-RandomState = int | np.random.RandomState | np.random.Generator | None
 
 
 @dataclass(frozen=True)
@@ -75,7 +71,7 @@ class ToyMixture:
         >>> ToyMixture(noise=0.2).sample(100, random_state=0)
         Dataset('toy_mixture', n_samples=100, n_features=1, target='y')
         """
-        rng = _as_generator(random_state)
+        rng = as_generator(random_state)
         x = rng.uniform(-1.0, 1.0, size=n)
         centre = np.where(rng.random(size=n) < 0.5, x, self.flat)
         y = rng.normal(centre, self.noise)
@@ -197,10 +193,3 @@ def make_toy_mixture(n: int = 600, random_state: RandomState = None) -> Dataset:
     Dataset('toy_mixture', n_samples=100, n_features=1, target='y')
     """
     return ToyMixture().sample(n, random_state)
-
-
-def _as_generator(random_state: RandomState) -> np.random.Generator:
-    """Return a Generator; a RandomState seeds one and moves on."""
-    if isinstance(random_state, np.random.RandomState):
-        random_state = random_state.randint(np.iinfo(np.int32).max)
-    return np.random.default_rng(random_state)

@@ -1,7 +1,4 @@
-"""Gauss-Legendre quadrature over panels, row by row.
-
-Depends on NumPy only.
-"""
+"""Gauss-Legendre quadrature over panels, row by row."""
 
 from collections.abc import Callable, Sequence
 

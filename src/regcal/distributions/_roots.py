@@ -1,7 +1,4 @@
-"""Solve many increasing equations at once.
-
-Depends on NumPy only.
-"""
+"""Solve many increasing equations at once."""
 
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Turn distributions of skpro into ours, by duck typing: skpro is not imported.
 
-Depends on NumPy, SciPy and the other modules of this package only.
-
 Families that SciPy has keep their parameters, which makes their tails exact. Mixtures, draws,
 quantiles and bins become ours. All others are evaluated through their own methods.
 """

@@ -1,7 +1,4 @@
-"""The mass beyond far-out points, from the density alone.
-
-Depends on NumPy and SciPy only.
-"""
+"""The mass beyond far-out points, from the density alone."""
 
 from collections.abc import Callable
 

@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
 from regcal._caching import WithoutCaches
+from regcal._inspection import notebook_card
+from regcal._random import as_generator
 from regcal._validation import Array, as_float_array
-from regcal.distributions._card import distribution_card
 from regcal.distributions._quadrature import integrate, panels_between
 from regcal.distributions._roots import solve_increasing
 
@@ -87,7 +88,7 @@ class Distribution(WithoutCaches, ABC):
         return f"{type(self).__name__}({', '.join([*self._details(), f'rows={len(self)}'])})"
 
     def _repr_html_(self) -> str:
-        return distribution_card(self)
+        return notebook_card(self)
 
     def _details(self) -> list[str]:
         """Return what tells this batch from others of its class, in a few words each."""
@@ -431,13 +432,6 @@ def outermost(filled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     first = filled.argmax(axis=1)
     last = filled.shape[1] - 1 - filled[:, ::-1].argmax(axis=1)
     return first[:, np.newaxis], last[:, np.newaxis]
-
-
-def as_generator(random_state: Any) -> Any:
-    """Return NumPy's generator for a seed; generators are returned as they are."""
-    if isinstance(random_state, np.random.Generator | np.random.RandomState):
-        return random_state
-    return np.random.default_rng(random_state)
 
 
 def check_size(size: int) -> int:

@@ -1,7 +1,6 @@
 """Turn what models return into a Distribution, by duck typing.
 
-Depends on NumPy and the other modules of this package only; none of the packages whose objects
-are recognised is imported.
+None of the packages whose objects are recognised is imported.
 """
 
 from collections.abc import Callable

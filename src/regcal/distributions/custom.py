@@ -1,7 +1,4 @@
-"""Distributions given by the user's own CDF.
-
-Depends on NumPy and `_validation` only.
-"""
+"""Distributions given by the user's own CDF."""
 
 from collections.abc import Callable
 from typing import Self

@@ -1,7 +1,4 @@
-"""Distributions given by bins and their masses.
-
-Depends on NumPy, SciPy and `_validation` only.
-"""
+"""Distributions given by bins and their masses."""
 
 from typing import Self
 

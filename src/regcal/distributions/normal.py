@@ -1,7 +1,4 @@
-"""Normal distributions, the output of most probabilistic regressors.
-
-Depends on NumPy, SciPy and `_validation` only.
-"""
+"""Normal distributions, the output of most probabilistic regressors."""
 
 from typing import Any, Self
 
@@ -9,10 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
+from regcal._random import as_generator
 from regcal._validation import Array, as_float_array, check_column, check_positive
 from regcal.distributions.base import (
     ProbitDistribution,
-    as_generator,
     check_size,
     log_normal_density,
 )

@@ -1,7 +1,4 @@
-"""Distributions given by draws: ensembles, MCMC, simulation.
-
-Depends on NumPy, SciPy and `_validation` only.
-"""
+"""Distributions given by draws: ensembles, MCMC, simulation."""
 
 from typing import Self
 

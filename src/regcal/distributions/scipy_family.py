@@ -1,7 +1,4 @@
-"""Any continuous family of `scipy.stats`, frozen with array parameters.
-
-Depends on NumPy, SciPy and `_validation` only.
-"""
+"""Any continuous family of `scipy.stats`, frozen with array parameters."""
 
 from typing import Any, Self
 

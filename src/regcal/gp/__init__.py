@@ -1,8 +1,8 @@
 """Gaussian processes in two dimensions, fast: Hilbert-space basis and Laplace inference.
 
-Depends on NumPy and SciPy only, and knows nothing of calibration. A `HilbertBasis` expands the
-process, a `Design` turns its coefficients into predictors, a `Likelihood` says how probable the
-data are, and `fit_process` finds hyper-parameters and posterior.
+Nothing here knows of calibration. A `HilbertBasis` expands the process, a `Design` turns its
+coefficients into predictors, a `Likelihood` says how probable the data are, and `fit_process` finds
+hyper-parameters and posterior.
 """
 
 from regcal.gp.basis import HilbertBasis

@@ -1,7 +1,4 @@
-"""Laplacian eigenfunctions on a box: the features of a Hilbert-space Gaussian process.
-
-Depends on NumPy, SciPy and `regcal.gp.kernels` only.
-"""
+"""Laplacian eigenfunctions on a box: the features of a Hilbert-space Gaussian process."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Binomial observations of a latent function.
-
-Depends on NumPy and the modules of `regcal.gp` below it.
-"""
+"""Binomial observations of a latent function."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Linear predictors: the four products with a feature matrix that inference needs.
 
-Depends on NumPy, SciPy and `regcal.gp.basis` only. The features of a `TensorDesign` are never
-written out, since products of sines are sums of cosines: the normal matrix of n observations on
-m x m functions costs n m + K m**2 + m**4 operations for K distinct second coordinates.
+The features of a `TensorDesign` are never written out, since products of sines are sums of cosines:
+the normal matrix of n observations on m x m functions costs n m + K m**2 + m**4 operations for K
+distinct second coordinates.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Stationary kernels, described by their spectral densities.
 
-Depends on NumPy only. Every kernel has unit variance and one length-scale per axis. A new kernel
-joins by offering `log_spectral_density` and the two numbers that size a basis for it.
+Every kernel has unit variance and one length-scale per axis. A new kernel joins by offering
+`log_spectral_density` and the two numbers that size a basis for it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Laplace inference for log-concave likelihoods with a diagonal normal prior.
 
-Depends on NumPy, SciPy and the modules of `regcal.gp` below it. All work is done in whitened
-coordinates w = coefficients / prior standard deviation, where tiny prior variances do no harm.
+All work is done in whitened coordinates w = coefficients / prior standard deviation, where tiny
+prior variances do no harm.
 """
 
 from __future__ import annotations

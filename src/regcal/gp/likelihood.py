@@ -1,7 +1,4 @@
-"""Log-concave likelihoods of linear predictors, as sums of terms.
-
-Depends on NumPy and `regcal.gp.design` only.
-"""
+"""Log-concave likelihoods of linear predictors, as sums of terms."""
 
 from __future__ import annotations
 

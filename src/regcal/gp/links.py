@@ -1,7 +1,4 @@
-"""Link functions of a binomial likelihood, stable far into both tails.
-
-Depends on NumPy and SciPy only.
-"""
+"""Link functions of a binomial likelihood, stable far into both tails."""
 
 from __future__ import annotations
 

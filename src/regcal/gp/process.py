@@ -1,7 +1,4 @@
-"""Fit a Gaussian process whose basis grows until it suits the length-scales.
-
-Depends on NumPy and the modules of `regcal.gp` below it.
-"""
+"""Fit a Gaussian process whose basis grows until it suits the length-scales."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Search for the hyper-parameters with the largest evidence.
-
-Depends on NumPy and `regcal.gp.laplace`.
-"""
+"""Search for the hyper-parameters with the largest evidence."""
 
 from __future__ import annotations
 

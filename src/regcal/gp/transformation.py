@@ -1,7 +1,4 @@
-"""Observations of a monotone transformation to a standard normal variable.
-
-Depends on NumPy and the modules of `regcal.gp` below it.
-"""
+"""Observations of a monotone transformation to a standard normal variable."""
 
 from __future__ import annotations
 

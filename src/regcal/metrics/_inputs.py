@@ -1,7 +1,4 @@
-"""Checked inputs and weighted averages that all metrics share.
-
-Depends on the distributions and `_validation`.
-"""
+"""Checked inputs and weighted averages that all metrics share."""
 
 from typing import Any
 
@@ -55,13 +52,3 @@ def check_count(count: int, name: str) -> int:
         msg = f"{name} must be a whole number of at least 1, got {count!r}."
         raise ValueError(msg)
     return int(count)
-
-
-def as_generator(random_state: Any) -> np.random.Generator:
-    """Return a generator; a `RandomState` seeds one and moves on."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    if isinstance(random_state, np.random.RandomState):
-        random_state = random_state.randint(np.iinfo(np.int32).max)
-    # A child stream: the data may have been drawn from this very seed.
-    return np.random.default_rng(random_state).spawn(1)[0]

@@ -1,8 +1,7 @@
 """Calibration over the whole batch: PIT values, quantiles and central intervals.
 
-Depends on the distributions, SciPy and `_validation`. Weighted rows are as noisy as their
-effective number of equal rows, ``sum(w)**2 / sum(w**2)``; multiplying all weights by a number
-changes nothing.
+Weighted rows are as noisy as their effective number of equal rows, ``sum(w)**2 / sum(w**2)``;
+multiplying all weights by a number changes nothing.
 """
 
 from dataclasses import dataclass
@@ -11,9 +10,9 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from regcal._random import child_generator
 from regcal._validation import Array, check_increasing, check_weights
 from regcal.metrics._inputs import (
-    as_generator,
     check_count,
     check_level,
     checked,
@@ -307,7 +306,7 @@ def quantile_calibration_test(
     True
     """
     gaps, noise, levels, n_rows = _quantile_gaps(y, dist, levels, sample_weight)
-    rng = as_generator(random_state)
+    rng = child_generator(random_state)
     masses = np.diff(np.concatenate([[0.0], levels, [1.0]]))
     trials = max(1, round(n_rows))
     counts = rng.multinomial(trials, masses, size=check_count(n_simulations, "n_simulations"))

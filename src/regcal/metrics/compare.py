@@ -1,7 +1,4 @@
-"""Several predictions of the same rows side by side, with uncertainty.
-
-Depends on the other metrics; pandas is imported where a frame is asked for.
-"""
+"""Several predictions of the same rows side by side, with uncertainty."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

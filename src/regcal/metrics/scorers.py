@@ -1,7 +1,4 @@
-"""Scorers for scikit-learn's model selection, for estimators with ``predict_dist``.
-
-Depends on the other metrics and scikit-learn's metadata routing.
-"""
+"""Scorers for scikit-learn's model selection, for estimators with ``predict_dist``."""
 
 import inspect
 from collections.abc import Callable

@@ -1,7 +1,6 @@
 """Scores: how good each row's predictive distribution was, one number per row.
 
-Depends on the distributions and `_validation`. Weights enter where rows are averaged, in
-`mean_score`, `compare` and the scorers.
+Weights enter where rows are averaged, in `mean_score`, `compare` and the scorers.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""Threshold calibration: for each t, outcomes y <= t against the predicted P(Y <= t).
-
-Depends on the distributions, grids, scikit-learn's isotonic regression and `_validation`.
-"""
+"""Threshold calibration: for each t, outcomes y <= t against the predicted P(Y <= t)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,9 +7,10 @@ import numpy as np
 from scipy import stats
 from sklearn.isotonic import isotonic_regression
 
+from regcal._random import child_generator
 from regcal._validation import Array, check_weights
 from regcal.grids import QuantileGrid, make_thresholds
-from regcal.metrics._inputs import as_generator, check_count, check_level, checked
+from regcal.metrics._inputs import check_count, check_level, checked
 from regcal.metrics.calibration import CalibrationTest, compared_with_chance, debiased_root
 
 # Where thresholds lie unless said otherwise: at quantiles of the outcomes.
@@ -229,7 +227,7 @@ def isotonic_reliability_curve(
     check_count(n_simulations, "n_simulations")
     tail = (1.0 - check_level(confidence, "confidence")) / 2
     grid = np.linspace(0.0, 1.0, check_count(n_points, "n_points"))
-    rng = as_generator(random_state)
+    rng = child_generator(random_state)
     lines = [
         _isotonic_line(forecasts, column, grid, tail, n_simulations, rng)
         for column in range(len(forecasts.thresholds))
@@ -413,7 +411,7 @@ def threshold_calibration_test(
     forecasts = forecasts_at(y, dist, thresholds, sample_weight)
     table = ProbabilityBins(forecasts, check_count(bins, "bins"))
     squared, noise = table.squared_gaps(forecasts.happened), table.expected_noise()
-    simulated = _simulated_gaps(forecasts, table, n_simulations, as_generator(random_state))
+    simulated = _simulated_gaps(forecasts, table, n_simulations, child_generator(random_state))
     overall = compared_with_chance(squared.mean(), float(noise.mean()), simulated.mean(axis=1))
     gaps = forecasts.predicted - forecasts.happened
     return ThresholdCalibrationTest(

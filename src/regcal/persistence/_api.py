@@ -1,7 +1,4 @@
-"""Save, load and describe.
-
-Depends on the rest of the package, regcal's classes, scikit-learn and, when called, skops.
-"""
+"""Save, load and describe."""
 
 import hashlib
 import io
@@ -19,12 +16,13 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.validation import check_is_fitted
 
-from regcal import _state
 from regcal._version import __version__
 from regcal.distributions import Distribution
 from regcal.persistence import _types
 from regcal.persistence._archive import FileError, pack, unpack, write_atomically
 from regcal.persistence._schema import audit, parse, tidy
+from regcal.persistence.description import describe
+from regcal.persistence.fingerprint import fingerprint
 
 _FORMAT = 1
 
@@ -172,11 +170,11 @@ def _to_bytes(model: Any) -> bytes:
     except (FileError, TypeError, ValueError, AttributeError, ImportError, RecursionError) as error:
         msg = f"This {type(model).__name__} cannot be saved: {error}. {_WAY_OUT}"
         raise FileError(msg) from error
-    fingerprint = _state.fingerprint(model)
-    if _state.fingerprint(again) != fingerprint:
+    digest = fingerprint(model)
+    if fingerprint(again) != digest:
         msg = f"This {type(model).__name__} does not come back from a file as it was. {_WAY_OUT}"
         raise FileError(msg)
-    manifest = _manifest(model, fingerprint, sorted(missing)) | {"members": _digests(members)}
+    manifest = _manifest(model, digest, sorted(missing)) | {"members": _digests(members)}
     text = json.dumps(manifest, indent=1, allow_nan=False).encode()
     return pack({_MANIFEST: text, **members})
 
@@ -195,12 +193,12 @@ def _members(raw: bytes) -> dict[str, bytes]:
     return {_SCHEMA: json.dumps(schema, separators=(",", ":")).encode(), **arrays}
 
 
-def _manifest(model: Any, fingerprint: str, missing: list[str]) -> dict[str, Any]:
+def _manifest(model: Any, digest: str, missing: list[str]) -> dict[str, Any]:
     return {
         "format": _FORMAT,
         "class": _types.type_name(type(model)),
-        "fingerprint": fingerprint,
-        "summary": _state.summary(model),
+        "fingerprint": digest,
+        "summary": describe(model),
         "training": _training(model),
         "scores": _scores(model),
         "versions": {
@@ -316,13 +314,13 @@ def _check_protocol(schema: dict[str, Any]) -> None:
 
 def _constructed(members: dict[str, bytes], allowed: set[str]) -> Any:
     # loads all ensembles of scikit-learn, which most sessions do not need
-    from regcal.persistence._unchecked import check_unchecked_parts
+    from regcal.persistence._compiled import check_compiled_parts
 
     with warnings.catch_warnings():
         # reported once, with both versions, by `load`
         warnings.simplefilter("ignore", InconsistentVersionWarning)
         model = _skops().loads(_plain_zip(members), trusted=sorted(allowed))
-        check_unchecked_parts(model)
+        check_compiled_parts(model)
     return model
 
 

@@ -1,6 +1,6 @@
 """The file: a zip archive of named members that ends with a digest of itself.
 
-Depends on the standard library only. Whatever is wrong with a file is a `FileError`.
+Whatever is wrong with a file is a `FileError`.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
 """The tree that skops writes: made tidy before it is stored, audited before anything is built.
 
-Depends on `_archive` and `_types`. skops checks the names of types; the audit also checks that a
-node is of a kind we know, that it is complete, and that arrays are what their headers say.
+skops checks the names of types; the audit also checks that a node is of a kind we know, that it is
+complete, and that arrays are what their headers say.
 """
 
 import io

@@ -1,7 +1,6 @@
 """Which classes and functions a file may name without the user's explicit trust.
 
-Depends on regcal's classes and scikit-learn. A name here stands for data: nothing in this list runs
-code that a file brings along.
+A name here stands for data: nothing in this list runs code that a file brings along.
 """
 
 import importlib
@@ -18,10 +17,10 @@ from sklearn.gaussian_process._gpc import _BinaryGaussianProcessClassifierLaplac
 from sklearn.model_selection import BaseCrossValidator, _split
 from sklearn.utils import Bunch, all_estimators
 
-from regcal import binary, calibrators, distributions, gp, grids, regressor
+from regcal import binary, calibrators, distributions, gp, grids, regressor, tables
 
 # The parts of regcal whose classes fitted objects consist of.
-_PARTS = (binary, calibrators, distributions, gp, grids, regressor)
+_PARTS = (binary, calibrators, distributions, gp, grids, regressor, tables)
 
 # Estimators whose compiled code reads memory as the stored arrays tell it to, unchecked.
 _UNCHECKED = {f"sklearn.svm._classes.{name}" for name in ("SVR", "NuSVR", "SVC", "NuSVC")}

@@ -1,7 +1,4 @@
-"""What all displays share: axes, colours, and the way from an estimator to its predictions.
-
-Depends on nothing of regcal; matplotlib is imported inside functions.
-"""
+"""What all displays share: axes, colours, and the way from an estimator to its predictions."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self

@@ -1,7 +1,4 @@
-"""The map that a Gaussian-process calibrator has learnt, with its training points.
-
-Depends on the distributions, grids and `_validation`; matplotlib is imported inside functions.
-"""
+"""The map that a Gaussian-process calibrator has learnt, with its training points."""
 
 from typing import TYPE_CHECKING, Any, Self
 

@@ -1,7 +1,4 @@
-"""Predicted densities over one feature, as a heat map.
-
-Depends on the distributions and `_validation`; matplotlib is imported inside functions.
-"""
+"""Predicted densities over one feature, as a heat map."""
 
 from typing import TYPE_CHECKING, Any, Self
 

@@ -1,7 +1,4 @@
-"""Calibration over the whole batch: PIT histogram and coverage curve.
-
-Depends on the metrics; matplotlib is imported inside functions.
-"""
+"""Calibration over the whole batch: PIT histogram and coverage curve."""
 
 from typing import TYPE_CHECKING, Any, Self
 

@@ -1,7 +1,4 @@
-"""The reliability diagram with one line per threshold.
-
-Depends on the metrics; matplotlib is imported inside functions.
-"""
+"""The reliability diagram with one line per threshold."""
 
 from typing import TYPE_CHECKING, Any, Self
 

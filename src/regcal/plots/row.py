@@ -1,7 +1,4 @@
-"""One row before and after calibration: densities, marginal calibration map, CDFs.
-
-Depends on the distributions and `_validation`; matplotlib is imported inside functions.
-"""
+"""One row before and after calibration: densities, marginal calibration map, CDFs."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self

@@ -1,7 +1,4 @@
-"""A regressor whose predictive distributions are calibrated.
-
-Depends on the adapters, the calibrators, the distributions and scikit-learn.
-"""
+"""A regressor whose predictive distributions are calibrated."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -17,8 +14,7 @@ from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from regcal._html import CardContent, Curve, FittedCard
-from regcal._state import Auditable
+from regcal._inspection import Auditable, FittedCard
 from regcal._validation import Array
 from regcal.adapters import check_can_predict, predict_dist
 from regcal.calibrators import AutoCalibrator, Calibrator, calibrator_names, get_calibrator
@@ -272,24 +268,6 @@ class CalibratedRegressorCV(
         self.selection_ = clone(calibrator)
         return self.selection_.select(pooled.dist, pooled.y, sample_weight=pooled.weights)
 
-    def _card_content(self) -> CardContent | None:
-        if not hasattr(self, "members_"):
-            return None
-        calibrators = [member.calibrator for member in self.members_]
-        rows = sum(calibrator.n_rows_seen_ for calibrator in calibrators)
-        averaged = f"{len(calibrators)}, averaged" if self.ensemble_ else "1"
-        figures = [("model", type(self.members_[0].estimator).__name__)]
-        if hasattr(self, "selection_"):
-            figures.append(("choice", self.selection_._explanation()))
-        figures += [
-            ("calibrator", type(calibrators[0]).__name__),
-            ("calibrated models", averaged),
-            ("calibration rows", str(rows)),
-        ]
-        if len(calibrators) == 1:
-            figures += calibrators[0]._figures()
-        return CardContent(f"{type(self).__name__}, fitted", figures, _shared_curves(calibrators))
-
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where metadata given to `fit` go."""
         return router_for(self)
@@ -387,12 +365,6 @@ class CalibratedRegressorCV(
         inner = input_tags(self.estimator)
         tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
         return tags
-
-
-def _shared_curves(calibrators: list[Calibrator]) -> list[Curve]:
-    """Return the maps of all members together, or nothing if each has several of them."""
-    curves = [calibrator._curves() for calibrator in calibrators]
-    return curves[0] if len(curves) == 1 else [one[0] for one in curves if len(one) == 1]
 
 
 def _is_linear(model: Any) -> bool:

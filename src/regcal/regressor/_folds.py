@@ -1,7 +1,4 @@
-"""What estimators that train on folds share: checks, routing, splitting and fitting.
-
-Depends on `_validation` and scikit-learn.
-"""
+"""What estimators that train on folds share: checks, routing, splitting and fitting."""
 
 import warnings
 from collections.abc import Iterator, Mapping

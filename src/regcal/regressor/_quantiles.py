@@ -1,7 +1,4 @@
-"""Models of one quantile become probabilistic.
-
-Depends on the distributions, `_validation` and scikit-learn.
-"""
+"""Models of one quantile become probabilistic."""
 
 from collections.abc import Sequence
 from typing import Any, Self

@@ -1,7 +1,4 @@
-"""The base models of Song, Kull and Flach (2018), Section 6.
-
-Depends on SciPy, scikit-learn and `_residuals`.
-"""
+"""The base models of Song, Kull and Flach (2018), Section 6."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,4 @@
-"""Point models become probabilistic.
-
-Depends on the distributions, `_validation` and scikit-learn.
-"""
+"""Point models become probabilistic."""
 
 from typing import Any, Self
 
@@ -13,7 +10,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
-from regcal._html import CardContent, FittedCard, number
+from regcal._inspection import FittedCard
 from regcal._validation import Array
 from regcal.distributions import Normal
 from regcal.regressor._folds import (
@@ -119,15 +116,6 @@ class NormalResidualRegressor(FittedCard, RegressorMixin, MetaEstimatorMixin, Ba
             )
             raise ValueError(msg)
         return self
-
-    def _card_content(self) -> CardContent | None:
-        if not hasattr(self, "scale_"):
-            return None
-        figures = [
-            ("model", type(self.estimator_).__name__),
-            ("spread of its residuals", number(self.scale_)),
-        ]
-        return CardContent(f"{type(self).__name__}, fitted", figures)
 
     def _resolved_cv(self, weights: Array) -> Any:
         if not (isinstance(self.cv, str) and self.cv == "auto"):

@@ -1,7 +1,4 @@
-"""Write the report: compute its content, fill the template, save one file.
-
-Depends on the content and verdict of this package; jinja2 is imported inside functions.
-"""
+"""Write the report: compute its content, fill the template, save one file."""
 
 import base64
 import hashlib

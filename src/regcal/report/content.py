@@ -1,17 +1,14 @@
-"""Everything that the report shows, computed.
-
-Depends on the distributions and metrics.
-"""
+"""Everything that the report shows, computed."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from regcal._random import child_generator
 from regcal._validation import Array
 from regcal.distributions import Distribution
 from regcal.grids import make_thresholds
-from regcal.metrics._inputs import as_generator
 from regcal.metrics.calibration import (
     CoverageCurve,
     PitHistogram,
@@ -107,7 +104,7 @@ def compute_content(
     random_state: Any,
 ) -> Content:
     """Return the report's content; large data are represented by random rows."""
-    rng = as_generator(random_state)
+    rng = child_generator(random_state)
     used = np.flatnonzero(weights)
     rows = _some(used, _MAX_TEST_ROWS, rng)
     # All models and tables are judged at the same thresholds.

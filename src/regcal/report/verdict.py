@@ -1,7 +1,4 @@
-"""The verdict in words: calibrated or not, where, by how much, and what calibration changed.
-
-Depends on the report's content.
-"""
+"""The verdict in words: calibrated or not, where, by how much, and what calibration changed."""
 
 from dataclasses import dataclass
 

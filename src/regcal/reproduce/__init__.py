@@ -4,11 +4,12 @@ Song, Kull and Flach (2018), Sections 5 and 6: the toy figures and the study on 
 """
 
 from regcal.reproduce.cells import FULL, QUICK, Cell, Study, Unit, seed_of
-from regcal.reproduce.report import summarise
+from regcal.reproduce.means import Scores
+from regcal.reproduce.paper_claims import claims
+from regcal.reproduce.report import write_study
 from regcal.reproduce.results import read_results
 from regcal.reproduce.scores import Row
 from regcal.reproduce.study import load_datasets, run_cell, run_study
-from regcal.reproduce.summary import Scores, claims
 from regcal.reproduce.toy import reproduce_toy
 
 __all__ = [
@@ -26,5 +27,5 @@ __all__ = [
     "run_cell",
     "run_study",
     "seed_of",
-    "summarise",
+    "write_study",
 ]

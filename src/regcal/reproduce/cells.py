@@ -1,7 +1,4 @@
-"""The cells of the study on real data: their names, their order and their seeds.
-
-Depends on the standard library only.
-"""
+"""The cells of the study on real data: their names, their order and their seeds."""
 
 import hashlib
 from collections.abc import Iterable, Iterator

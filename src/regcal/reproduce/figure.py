@@ -1,7 +1,4 @@
-"""The study's figure in the paper's layout: base models by data sets.
-
-Depends on the summary and the style of `regcal.plots`; matplotlib is imported inside functions.
-"""
+"""The study's figure in the paper's layout: base models by data sets."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +6,7 @@ import numpy as np
 
 from regcal.plots._base import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION
 from regcal.reproduce.cells import BASES
-from regcal.reproduce.summary import Scores, Setting
+from regcal.reproduce.means import Scores, Setting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

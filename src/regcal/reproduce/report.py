@@ -1,7 +1,4 @@
-"""Tables of the study as Markdown, kept up to date inside a page that people write.
-
-Depends on the summary, the figure and the results file.
-"""
+"""Tables of the study as Markdown, kept up to date inside a page that people write."""
 
 import re
 from collections import Counter
@@ -20,9 +17,10 @@ from regcal.reproduce.cells import (
     Cell,
 )
 from regcal.reproduce.figure import LABELS, draw_study
+from regcal.reproduce.means import Scores, Setting
+from regcal.reproduce.paper_claims import claims
 from regcal.reproduce.results import write_results
 from regcal.reproduce.scores import CHECK_PAIRS, FLOOR, N_INNER_FOLDS, PREDICTION_THRESHOLDS, Row
-from regcal.reproduce.summary import Scores, Setting, checked_cells, claims
 
 RESULTS, FIGURE, PAGE = "uci.csv.gz", "uci.png", "README.md"
 
@@ -111,7 +109,7 @@ def _floored(scores: Scores) -> str:
 def _check(scores: Scores) -> str:
     """Compare the paper's own classifier with GPC on all pairs, cell by cell."""
     lines = []
-    for row in checked_cells(scores):
+    for row in scores.checked():
         unit = row.cell.unit
         fast = scores.rows.get(Cell(unit, "gpc-zero", row.cell.thresholds))
         if fast is None:
@@ -187,7 +185,7 @@ def blank_page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def summarise(rows: Mapping[Cell, Row], folder: str | Path) -> list[Path]:
+def write_study(rows: Mapping[Cell, Row], folder: str | Path) -> list[Path]:
     """Write the rows, the figure and the tables of a study into a folder.
 
     An existing page keeps its prose; only the blocks between markers are written anew.

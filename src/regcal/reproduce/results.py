@@ -1,7 +1,4 @@
-"""The results of the study as a CSV file that grows row by row.
-
-Depends on the cells and the standard library.
-"""
+"""The results of the study as a CSV file that grows row by row."""
 
 import csv
 import gzip

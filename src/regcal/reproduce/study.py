@@ -1,7 +1,4 @@
-"""The paper's study on real data: every cell once, on all cores or a cluster, row by row.
-
-Depends on the cells, the scores, the results file and joblib.
-"""
+"""The paper's study on real data: every cell once, on all cores or a cluster, row by row."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -9,12 +9,13 @@ from regcal.cli import _options as options
 from regcal.cli._answers import Answers
 from regcal.cli._console import note, show_json
 from regcal.cli._errors import InputError
-from regcal.cli._judging import hold_out, note_scores, scores_on_held_out_rows
+from regcal.cli._held_out import hold_out, note_scores, scores_on_held_out_rows
 from regcal.cli._predictions import prediction_columns
 from regcal.cli._reading import open_table
-from regcal.cli._rows import RowReader, TableCalibrator, fitted
+from regcal.cli._rows import RowReader, fitted
 from regcal.cli._streaming import apply_model
 from regcal.cli._writing import complete_file
+from regcal.tables import TableCalibrator
 
 
 def calibrate(

@@ -7,7 +7,7 @@ import typer
 import regcal
 from regcal.cli import _options as options
 from regcal.cli._console import show, show_json, show_table
-from regcal.cli._judged import judged_predictions
+from regcal.cli._known_outcomes import read_known_outcomes
 from regcal.metrics.compare import Comparison, table_cells
 
 
@@ -36,10 +36,10 @@ def evaluate(
 
     regcal evaluate test.csv --model model.regcal --json
     """
-    judged = judged_predictions(
+    known = read_known_outcomes(
         data, model, target, (mean, std, quantiles, samples), trust, skip_missing
     )
-    table = regcal.compare(judged.y, judged.dists, coverage=coverage)
+    table = regcal.compare(known.y, known.dists, coverage=coverage)
     if json:
         show_json(_for_programs(table))
         return

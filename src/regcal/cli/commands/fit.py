@@ -8,7 +8,7 @@ import regcal
 from regcal.cli import _options as options
 from regcal.cli._console import note, show_json
 from regcal.cli._estimators import MODEL_NAMES
-from regcal.cli._judging import note_scores
+from regcal.cli._held_out import note_scores
 from regcal.cli._reading import open_table
 from regcal.cli._training import Training, train
 from regcal.cli._writing import complete_file

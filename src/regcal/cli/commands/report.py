@@ -7,7 +7,7 @@ import typer
 import regcal
 from regcal.cli import _options as options
 from regcal.cli._console import note, show_json
-from regcal.cli._judged import judged_predictions
+from regcal.cli._known_outcomes import read_known_outcomes
 from regcal.cli._writing import complete_file
 
 
@@ -37,21 +37,21 @@ def report(
 
     regcal report test.csv --model model.regcal --title "Strength of concrete"
     """
-    judged = judged_predictions(
+    known = read_known_outcomes(
         data, model, target, (mean, std, quantiles, samples), trust, skip_missing
     )
-    *before, (name, dist) = judged.dists.items()
+    *before, (name, dist) = known.dists.items()
     with complete_file(output) as part:
         regcal.report(
-            judged.y,
+            known.y,
             dist,
             before[0][1] if before else None,
             part,
             title=title,
-            target_name=judged.target,
+            target_name=known.target,
             names=[*(one for one, _ in before), name],
         )
     if json:
-        show_json({"output": output, "rows": len(judged.y)})
+        show_json({"output": output, "rows": len(known.y)})
     else:
         note(f"Wrote {output}: open it in a browser.")

@@ -19,7 +19,7 @@ from regcal.reproduce import (
     read_results,
     reproduce_toy,
     run_study,
-    summarise,
+    write_study,
 )
 
 app = typer.Typer(no_args_is_help=True, help="Repeat the experiments of the paper behind regcal.")
@@ -53,7 +53,7 @@ def uci(
 ) -> None:
     """Run the paper's study on five data sets, or go on with a run that was stopped.
 
-    Each row is on the disk as soon as it is known. Afterwards: regcal reproduce summary.
+    Each row is on the disk as soon as it is known. Afterwards: regcal reproduce tables.
 
     [bold]Examples[/bold]
 
@@ -65,11 +65,11 @@ def uci(
     study = QUICK if quick else FULL
     with _bar() as progress:
         rows = run_study(results, study, data=data, n_jobs=jobs, progress=progress)
-    note(f"{results} holds all {len(rows)} cells. Next: regcal reproduce summary {results}")
+    note(f"{results} holds all {len(rows)} cells. Next: regcal reproduce tables {results}")
 
 
 @app.command()
-def summary(
+def tables(
     results: Annotated[Path, typer.Argument(metavar="RESULTS.csv", help="Rows of a study.")],
     output: _Folder = Path("regcal-study"),
 ) -> None:
@@ -77,9 +77,9 @@ def summary(
 
     [bold]Example[/bold]
 
-    regcal reproduce summary results.csv -o study
+    regcal reproduce tables results.csv -o study
     """
-    for path in summarise(read_results(results), output):
+    for path in write_study(read_results(results), output):
         show(str(path))
 
 

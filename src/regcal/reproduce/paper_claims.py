@@ -1,120 +1,14 @@
-"""What the rows of the study say: means with standard errors, and the paper's claims.
+"""What became of the statements in the paper's Section 6."""
 
-Depends on the cells and NumPy.
-"""
-
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import product
 
-import numpy as np
+from regcal.reproduce.cells import PAPER_METHODS
+from regcal.reproduce.means import UNCALIBRATED, Mean, Scores, Setting, Variant
 
-from regcal._validation import Array
-from regcal.reproduce.cells import (
-    BASES,
-    CHECK_METHOD,
-    DATASETS,
-    N_FOLDS,
-    OUR_METHODS,
-    PAPER_METHODS,
-    Cell,
-)
-from regcal.reproduce.scores import Row
-
-# Training sets of different folds overlap: test rows / training rows are added to 1 / folds
-# (Nadeau and Bengio, 2003).
-_OVERLAP = 1.0 / (N_FOLDS - 1)
-
-# Methods that are drawn over numbers of thresholds.
-_CURVES = PAPER_METHODS + OUR_METHODS
-
-# Data set and base model; method and number of thresholds.
-Setting = tuple[str, str]
-Variant = tuple[str, int]
-
-
-@dataclass(frozen=True)
-class Mean:
-    """A mean over folds and repetitions with its standard error."""
-
-    value: float
-    error: float
-
-    @classmethod
-    def of(cls, folds: Array) -> "Mean":
-        """Return the mean, with the error that allows for overlapping training sets."""
-        variance = float(np.var(folds, ddof=1)) if len(folds) > 1 else float("nan")
-        return cls(float(folds.mean()), float(np.sqrt(variance * (1 / len(folds) + _OVERLAP))))
-
-    @property
-    def clear(self) -> bool:
-        """Whether it is more than two standard errors from 0."""
-        return abs(self.value) > 2 * self.error
-
-
-class Scores:
-    """Log scores of the study by (data set, base model, method, number of thresholds).
-
-    Parameters
-    ----------
-    rows : mapping from Cell to Row
-        Of a finished study, or of the folds that are done.
-
-    Examples
-    --------
-    >>> from regcal.reproduce import Cell, Row, Scores
-    >>> cells = [Cell.from_name(f"boston/OLS/0/{fold}/gpc/8") for fold in range(2)]
-    >>> rows = {cell: Row(cell, 100, score, 0, None, None, "", 0.1)
-    ...         for cell, score in zip(cells, (-2.0, -2.2))}
-    >>> round(Scores(rows).mean(("boston", "OLS"), ("gpc", 8)).value, 3)
-    -2.1
-    """
-
-    def __init__(self, rows: Mapping[Cell, Row]) -> None:
-        self.rows = dict(sorted(rows.items()))
-        self._folds: dict[tuple[Setting, Variant], dict[tuple[int, int], float]] = {}
-        for cell, row in rows.items():
-            unit = cell.unit
-            key = ((unit.dataset, unit.base), (cell.method, cell.thresholds))
-            self._folds.setdefault(key, {})[unit.repetition, unit.fold] = row.log_score
-        self.datasets = [name for name in DATASETS if any(key[0][0] == name for key in self._folds)]
-        self.thresholds = sorted(
-            {count for _, (name, count) in self._folds if name in PAPER_METHODS}
-        )
-        self.repetitions = 1 + max((cell.unit.repetition for cell in rows), default=-1)
-
-    def has(self, setting: Setting, variant: Variant) -> bool:
-        """Return whether there are rows."""
-        return (setting, variant) in self._folds
-
-    def mean(self, setting: Setting, variant: Variant) -> Mean:
-        """Return the mean log score."""
-        return Mean.of(np.array(list(self._folds[setting, variant].values())))
-
-    def gain(self, setting: Setting, better: Variant, worse: Variant) -> Mean:
-        """Return the mean difference of two methods on the folds that both have."""
-        first, second = self._folds[setting, better], self._folds[setting, worse]
-        shared = [fold for fold in first if fold in second]
-        return Mean.of(np.array([first[fold] - second[fold] for fold in shared]))
-
-    def best(self, setting: Setting, method: str) -> int:
-        """Return the number of thresholds with which a method scores best, 0 without any."""
-        counts = [k for k in (0, *self.thresholds) if self.has(setting, (method, k))]
-        return max(counts, key=lambda k: self.mean(setting, (method, k)).value, default=0)
-
-    @property
-    def compared(self) -> list[int]:
-        """Numbers of thresholds with which all of the paper's methods were run everywhere."""
-        pairs = list(product(self.settings(), PAPER_METHODS))
-        return [k for k in self.thresholds if all(self.has(s, (m, k)) for s, m in pairs)]
-
-    def settings(self) -> list[Setting]:
-        """Return the pairs of data set and base model."""
-        return [
-            (dataset, base)
-            for dataset, base in product(self.datasets, BASES)
-            if self.has((dataset, base), _UNCALIBRATED)
-        ]
+_EMPIRICAL = PAPER_METHODS[:2]
+_E_LOGISTIC, _E_BETA, _GPC = PAPER_METHODS
 
 
 @dataclass(frozen=True)
@@ -162,11 +56,6 @@ def _verdict(held: bool) -> str:
     return "held" if held else "not held"
 
 
-_UNCALIBRATED = ("uncalibrated", 0)
-_EMPIRICAL = PAPER_METHODS[:2]
-_E_LOGISTIC, _E_BETA, _GPC = PAPER_METHODS
-
-
 def claims(scores: Scores) -> list[Claim]:
     """Return the paper's claims about the study, judged by its own methods.
 
@@ -196,7 +85,7 @@ def claims(scores: Scores) -> list[Claim]:
 
 def _best(scores: Scores, setting: Setting, options: list[Variant]) -> Mean:
     """Return the best option's gain over the uncalibrated model."""
-    gains = [scores.gain(setting, option, _UNCALIBRATED) for option in options]
+    gains = [scores.gain(setting, option, UNCALIBRATED) for option in options]
     return max(gains, key=lambda gain: gain.value)
 
 
@@ -216,7 +105,7 @@ def _some_method_is_better(scores: Scores) -> Claim:
 
 def _few_thresholds_are_too_few(scores: Scores) -> Claim:
     count = Count.of(
-        scores.gain(setting, _UNCALIBRATED, (method, 8))
+        scores.gain(setting, UNCALIBRATED, (method, 8))
         for setting, method in product(scores.settings(), PAPER_METHODS)
     )
     return Claim(
@@ -229,7 +118,7 @@ def _few_thresholds_are_too_few(scores: Scores) -> Claim:
 def _empirical_methods_beat_the_base(scores: Scores) -> Claim:
     counts = {
         name: Count.of(
-            scores.gain(setting, (method, k), _UNCALIBRATED)
+            scores.gain(setting, (method, k), UNCALIBRATED)
             for setting, k in product(scores.settings(), (16, 32))
         )
         for name, method in (("e-logistic", _E_LOGISTIC), ("e-beta", _E_BETA))
@@ -281,7 +170,7 @@ def _gpc_is_best(scores: Scores) -> Claim:
     others = [
         min(
             [scores.gain(setting, (_GPC, k), (method, k)) for method in _EMPIRICAL]
-            + [scores.gain(setting, (_GPC, k), _UNCALIBRATED)],
+            + [scores.gain(setting, (_GPC, k), UNCALIBRATED)],
             key=lambda gain: gain.value,
         )
         for setting, k in product(scores.settings(), scores.compared)
@@ -317,8 +206,3 @@ def _told(count: Count) -> str:
         f"{count.larger} of {count.total} (clearly so in {count.clearly_larger}, clearly the "
         f"other way in {count.clearly_smaller})"
     )
-
-
-def checked_cells(scores: Scores) -> list[Row]:
-    """Return the rows of the paper's own classifier."""
-    return [row for cell, row in scores.rows.items() if cell.method == CHECK_METHOD]

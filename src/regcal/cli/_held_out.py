@@ -1,7 +1,4 @@
-"""How good predictions are, for people and for model files.
-
-Depends on regcal's metrics.
-"""
+"""How a model does on rows that were held out, for people and for model files."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +11,7 @@ from regcal import Distribution
 from regcal.cli._console import note, note_table
 from regcal.cli._rows import Columns, TableModel, distributions, fitted
 from regcal.metrics import interval_coverage
-from regcal.regressor import HeldOutScore
+from regcal.tables import HeldOutScore
 
 # Every fifth row is held out to judge, if that leaves enough to judge by.
 _SHARE = 5

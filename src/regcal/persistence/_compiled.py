@@ -1,7 +1,7 @@
-"""Checks of what scikit-learn and numpy take on trust.
+"""Checks of what compiled code takes on trust: trees, random states; and of folders of pickles.
 
-Depends on scikit-learn, `_state` and `_archive`. Trees are arrays of node numbers and column
-numbers that prediction follows without looking; a crafted file could lead it anywhere in memory.
+Trees are arrays of node numbers and column numbers that prediction follows without looking; a
+crafted file could lead it anywhere in memory.
 """
 
 from typing import Any
@@ -15,14 +15,14 @@ from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.tree import BaseDecisionTree
 from sklearn.tree._tree import Tree
 
-from regcal._state import walk
 from regcal.persistence._archive import FileError
+from regcal.persistence.fingerprint import walk
 
 # Words of state of the Mersenne twister.
 _TWISTER_WORDS = 624
 
 
-def check_unchecked_parts(model: Any) -> None:
+def check_compiled_parts(model: Any) -> None:
     """Refuse objects with which compiled code would leave its arrays, or a fit read pickles."""
     checked: set[int] = set()
     held: set[int] = set()

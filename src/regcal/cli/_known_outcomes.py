@@ -1,7 +1,4 @@
-"""Predictions with their outcomes, from a table and maybe a model file.
-
-Depends on the other modules of this package.
-"""
+"""Predictions with their outcomes, from a table and maybe a model file."""
 
 from dataclasses import dataclass
 
@@ -13,11 +10,12 @@ from regcal.cli._errors import InputError
 from regcal.cli._models import load_model, model_for_table
 from regcal.cli._predictions import prediction_columns
 from regcal.cli._reading import open_table
-from regcal.cli._rows import RowReader, TableCalibrator, distributions
+from regcal.cli._rows import RowReader, distributions
+from regcal.tables import TableCalibrator
 
 
 @dataclass(frozen=True)
-class Judged:
+class KnownOutcomes:
     """Outcomes, and predictions of them by name."""
 
     y: np.ndarray
@@ -25,14 +23,14 @@ class Judged:
     dists: dict[str, Distribution]
 
 
-def judged_predictions(
+def read_known_outcomes(
     data: str,
     model: str | None,
     target: str | None,
     named: tuple[str | None, str | None, str | None, str | None],
     trust: list[str] | None,
     skip_missing: bool,
-) -> Judged:
+) -> KnownOutcomes:
     """Return the predictions in a table, or those of a model file before and after calibration."""
     if model is None and target is None:
         msg = "Name the column of outcomes: --target y."
@@ -59,5 +57,5 @@ def judged_predictions(
     before = distributions(ready, rows, calibrated=False)
     y = rows[ready.target]
     if loaded is None:
-        return Judged(y, ready.target, {"predictions": before})
-    return Judged(y, ready.target, {"before": before, "after": distributions(ready, rows)})
+        return KnownOutcomes(y, ready.target, {"predictions": before})
+    return KnownOutcomes(y, ready.target, {"before": before, "after": distributions(ready, rows)})

@@ -1,0 +1,22 @@
+"""Random generators from what users pass as ``random_state``."""
+
+import numpy as np
+
+RandomState = int | np.random.RandomState | np.random.Generator | None
+
+
+def as_generator(random_state: RandomState) -> np.random.Generator:
+    """Return a generator; a `RandomState` seeds one and moves on."""
+    if isinstance(random_state, np.random.RandomState):
+        random_state = random_state.randint(np.iinfo(np.int32).max)
+    return np.random.default_rng(random_state)
+
+
+def child_generator(random_state: RandomState) -> np.random.Generator:
+    """Return a generator for simulations; a generator is returned as it is.
+
+    That of a seed is a child stream, because the data may have been drawn from this very seed.
+    """
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    return as_generator(random_state).spawn(1)[0]

@@ -1,0 +1,418 @@
+"""Columns of tables become distributions: for Dask, for the command line, and in model files.
+
+A table is a frame, a mapping from names to columns, or an array whose columns have numbers.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from regcal._validation import Array, as_float_array
+from regcal.adapters import predict_dist
+from regcal.calibrators import Calibrator
+from regcal.distributions import Distribution, Mixture, Normal, Quantiles, Samples
+from regcal.regressor import CalibratedRegressorCV
+
+
+def check_has_column(table: Any, name: Any) -> None:
+    """Refuse a name that a table does not have, or a number that an array does not have."""
+    if isinstance(table, Mapping) or hasattr(table, "columns"):
+        known = list(table) if isinstance(table, Mapping) else list(table.columns)
+        if name not in known:
+            msg = f"There is no column {name!r}. The columns are {known}."
+            raise ValueError(msg)
+    elif not isinstance(name, int | np.integer) or not 0 <= name < table.shape[1]:
+        msg = (
+            f"There is no column {name!r} in an array of {table.shape[1]} columns. "
+            f"Pass a number from 0 to {table.shape[1] - 1}."
+        )
+        raise ValueError(msg)
+
+
+def read_column(table: Any, name: Any) -> Array:
+    """Return a column of a table as numbers.
+
+    Examples
+    --------
+    >>> from regcal.tables import read_column
+    >>> read_column({"mu": [1, 2], "id": ["a", "b"]}, "mu")
+    array([1., 2.])
+    """
+    check_has_column(table, name)
+    named = isinstance(table, Mapping) or hasattr(table, "columns")
+    return as_float_array(table[name] if named else table[:, name], f"column {name!r}")
+
+
+# -------------------------------------------------------------------- predictions that stand there
+
+
+@dataclass(frozen=True)
+class RefusedRows:
+    """Rows of a table whose columns are no distribution.
+
+    Attributes
+    ----------
+    rows : ndarray of bool
+        Which they are.
+    found, rule : str
+        What such a row has, before its value, and what it should have.
+    values : ndarray
+        What each row has.
+    """
+
+    rows: np.ndarray
+    found: str
+    values: Array
+    rule: str
+
+
+class PredictionColumns(ABC):
+    """Columns of a table that hold predictions: called with a table, it returns distributions."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[Any, ...]:
+        """Names or numbers of the columns."""
+
+    @abstractmethod
+    def _made_of(self, columns: list[Array]) -> Distribution:
+        """Return the distributions that the columns hold."""
+
+    @abstractmethod
+    def refused(self, table: Any) -> RefusedRows:
+        """Return the rows that are no distribution."""
+
+    def crossing(self, table: Any) -> np.ndarray:
+        """Return which rows have quantiles that do not increase with the level."""
+        return np.zeros(len(read_column(table, self.names[0])), dtype=bool)
+
+    def read(self, table: Any) -> list[Array]:
+        """Return the columns as numbers."""
+        return [read_column(table, name) for name in self.names]
+
+    def __call__(self, table: Any) -> Distribution:
+        """Return the predictions for all rows of a table."""
+        return self._made_of(self.read(table))
+
+
+def _without_spread(columns: list[Array], what: str) -> RefusedRows:
+    equal = np.ptp(np.column_stack(columns), axis=1) == 0
+    return RefusedRows(equal, f"all {what} are", columns[0], "equal ones leave no spread")
+
+
+@dataclass(frozen=True)
+class NormalColumns(PredictionColumns):
+    """Reads normal predictions from two columns of a table.
+
+    Parameters
+    ----------
+    mean, std : column names of a frame, or column numbers of an array
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal.tables import NormalColumns
+    >>> NormalColumns(mean=0, std=1)(np.array([[5.0, 2.0], [6.0, 1.0]]))
+    Normal(rows=2)
+    """
+
+    mean: Any
+    std: Any
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """Mean and standard deviation."""
+        return self.mean, self.std
+
+    def _made_of(self, columns: list[Array]) -> Distribution:
+        return Normal(*columns)
+
+    def refused(self, table: Any) -> RefusedRows:
+        """Return the rows whose standard deviation is not positive."""
+        std = read_column(table, self.std)
+        return RefusedRows(
+            std <= 0, f"column {self.std!r} is", std, "a standard deviation must be positive"
+        )
+
+
+@dataclass(frozen=True)
+class QuantileColumns(PredictionColumns):
+    """Reads predicted quantiles from columns of a table.
+
+    Parameters
+    ----------
+    columns : mapping from level to column
+        For example ``{0.1: "q10", 0.5: "median", 0.9: "q90"}``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from regcal.tables import QuantileColumns
+    >>> table = pd.DataFrame({"q10": [1.0], "median": [2.0], "q90": [4.0]})
+    >>> QuantileColumns({0.1: "q10", 0.5: "median", 0.9: "q90"})(table).median()
+    array([2.])
+    """
+
+    columns: Mapping[float, Any]
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """The columns in the order of their levels."""
+        return tuple(self.columns[level] for level in sorted(self.columns))
+
+    def _made_of(self, columns: list[Array]) -> Distribution:
+        return Quantiles(sorted(self.columns), np.column_stack(columns))
+
+    def refused(self, table: Any) -> RefusedRows:
+        """Return the rows whose quantiles are all equal."""
+        return _without_spread(self.read(table), "quantiles")
+
+    def crossing(self, table: Any) -> np.ndarray:
+        """Return which rows have quantiles that do not increase with the level."""
+        return np.any(np.diff(np.column_stack(self.read(table))) < 0, axis=1)
+
+
+@dataclass(frozen=True)
+class SampleColumns(PredictionColumns):
+    """Reads draws from the predictive distribution, one per column of a table.
+
+    Parameters
+    ----------
+    columns : sequence of column names or numbers
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal.tables import SampleColumns
+    >>> SampleColumns([0, 1, 2])(np.array([[1.0, 2.0, 6.0]])).mean()
+    array([3.])
+    """
+
+    columns: Sequence[Any]
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """The columns as they were given."""
+        return tuple(self.columns)
+
+    def _made_of(self, columns: list[Array]) -> Distribution:
+        return Samples(np.column_stack(columns))
+
+    def refused(self, table: Any) -> RefusedRows:
+        """Return the rows whose draws are all equal."""
+        return _without_spread(self.read(table), "samples")
+
+
+@dataclass(frozen=True)
+class ModelPredictions:
+    """Predicts with a fitted model from the features in a table.
+
+    Parameters
+    ----------
+    model : object
+        Any model that `regcal.predict_dist` understands.
+    features : sequence of column names or numbers, optional
+        All columns by default.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.linear_model import BayesianRidge
+    >>> from regcal.tables import ModelPredictions
+    >>> table = pd.DataFrame({"id": [7, 8, 9], "x": [0.0, 1.0, 2.0]})
+    >>> model = BayesianRidge().fit(table[["x"]], [0.1, 0.9, 2.1])
+    >>> ModelPredictions(model, ["x"])(table)
+    Normal(rows=3)
+    """
+
+    model: Any
+    features: Sequence[Any] | None = None
+
+    def __call__(self, table: Any) -> Distribution:
+        """Return the predictions for all rows of a frame or an array."""
+        if self.features is not None:
+            names = list(self.features)
+            table = table[names] if hasattr(table, "columns") else table[:, names]
+        return predict_dist(self.model, table)
+
+
+# --------------------------------------------------------------- models that know columns by name
+
+
+@dataclass(frozen=True)
+class HeldOutScore:
+    """A metric on rows that neither the model nor the calibrator had seen.
+
+    Attributes
+    ----------
+    name : str
+    before, after : float
+        Without and with calibration.
+    better : str
+        ``"larger"``, ``"smaller"``, or the value to come close to.
+    rows : int
+    """
+
+    name: str
+    before: float
+    after: float
+    better: str
+    rows: int
+
+
+class TableCalibrator(BaseEstimator):
+    """A calibrator of predictions that stand in columns of a table.
+
+    Parameters
+    ----------
+    columns : PredictionColumns
+        Where the predictions are.
+    calibrator : Calibrator
+        The method.
+    target : str, default="y"
+        Name of the column of outcomes.
+
+    Attributes
+    ----------
+    calibrator_ : Calibrator
+        The fitted method.
+    n_rows_seen_ : int
+        Number of rows it was fitted on.
+    source_, scores_ : str, list of HeldOutScore
+        Where the rows came from and how it did, if the command line fitted it.
+
+    Examples
+    --------
+    >>> from regcal import get_calibrator
+    >>> from regcal.tables import NormalColumns, TableCalibrator
+    >>> table = {"mu": [1.0, 2.0, 3.0], "sigma": [1.0, 1.0, 1.0], "y": [3.0, 0.0, 3.0]}
+    >>> model = TableCalibrator(NormalColumns("mu", "sigma"), get_calibrator("scale")).fit(table)
+    >>> model.predict_dist({"mu": [5.0], "sigma": [1.0]}).std().round(1)
+    array([1.5])
+    """
+
+    def __init__(
+        self, columns: PredictionColumns, calibrator: Calibrator, target: str = "y"
+    ) -> None:
+        self.columns = columns
+        self.calibrator = calibrator
+        self.target = target
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the columns that `predict_dist` needs."""
+        return self.columns.names
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Names of those that hold texts: none."""
+        return ()
+
+    def fit(self, table: Any) -> Self:
+        """Learn from a table with predictions and outcomes of held-out rows."""
+        self.calibrator_ = clone(self.calibrator).fit(
+            self.predict_base(table), read_column(table, self.target)
+        )
+        self.n_rows_seen_ = self.calibrator_.n_rows_seen_
+        return self
+
+    def predict_base(self, table: Any) -> Distribution:
+        """Return the predictions as they are in the table."""
+        return self.columns(table)
+
+    def predict_dist(self, table: Any) -> Distribution:
+        """Return the calibrated predictions."""
+        check_is_fitted(self, "calibrator_")
+        return self.calibrator_.transform(self.predict_base(table))
+
+
+class TableRegressor(BaseEstimator):
+    """A calibrated regressor whose features stand in columns of a table.
+
+    Parameters
+    ----------
+    model : CalibratedRegressorCV
+        The model, which is given a frame.
+    numbers : sequence of str
+        Names of the features that are numbers.
+    texts : sequence of str, default=()
+        Names of the features that are texts.
+    target : str, default="y"
+        Name of the column of outcomes.
+    takes_missing : bool, default=False
+        Whether features may be missing.
+
+    Attributes
+    ----------
+    model_ : CalibratedRegressorCV
+        The fitted model.
+    n_rows_seen_ : int
+        Number of rows it was fitted on.
+    source_, scores_ : str, list of HeldOutScore
+        Where the rows came from and how it did, if the command line fitted it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import BayesianRidge
+    >>> from regcal import CalibratedRegressorCV
+    >>> from regcal.tables import TableRegressor
+    >>> x = np.arange(40.0)
+    >>> table = {"x": x, "y": x + np.sin(9.0 * x)}
+    >>> inner = CalibratedRegressorCV(BayesianRidge(), "scale")
+    >>> TableRegressor(inner, ("x",)).fit(table).predict_dist({"x": [20.0]}).mean().round()
+    array([20.])
+    """
+
+    def __init__(
+        self,
+        model: CalibratedRegressorCV,
+        numbers: Sequence[str],
+        texts: Sequence[str] = (),
+        target: str = "y",
+        *,
+        takes_missing: bool = False,
+    ) -> None:
+        self.model = model
+        self.numbers = numbers
+        self.texts = texts
+        self.target = target
+        self.takes_missing = takes_missing
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the columns that `predict_dist` needs."""
+        return (*self.numbers, *self.texts)
+
+    def fit(self, table: Any, groups: Any = None) -> Self:
+        """Fit the model on a table with features and outcomes."""
+        y = read_column(table, self.target)
+        self.model_ = clone(self.model).fit(self._frame(table), y, groups=groups)
+        self.n_rows_seen_ = len(y)
+        return self
+
+    def _frame(self, table: Any) -> Any:
+        import pandas as pd
+
+        parts: Mapping[str, Any] = {
+            **{name: read_column(table, name) for name in self.numbers},
+            **{name: np.asarray(table[name], dtype=object) for name in self.texts},
+        }
+        return pd.DataFrame(parts, columns=list(self.inputs))
+
+    def predict_base(self, table: Any) -> Distribution:
+        """Return the predictions of the model before they are calibrated."""
+        check_is_fitted(self, "model_")
+        frame = self._frame(table)
+        dists = [predict_dist(member.estimator, frame) for member in self.model_.members_]
+        return dists[0] if len(dists) == 1 else Mixture(dists)
+
+    def predict_dist(self, table: Any) -> Distribution:
+        """Return the calibrated predictions."""
+        check_is_fitted(self, "model_")
+        return self.model_.predict_dist(self._frame(table))
