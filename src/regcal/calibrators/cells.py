@@ -75,12 +75,12 @@ class Points:
         keys -= lowest
         n_keys = int(keys.max()) + 1
         if n_keys <= 4 * len(keys):
-            weights = np.bincount(keys, self.weights, n_keys)
+            weights = np.bincount(keys, self.weights, n_keys).astype(float)
             found = np.flatnonzero(weights)
             weights = weights[found]
         else:
             found, keys = np.unique(keys, return_inverse=True)
-            n_keys, weights = len(found), np.bincount(keys, self.weights)
+            n_keys, weights = len(found), np.bincount(keys, self.weights).astype(float)
         sums = [np.bincount(keys, self.weights * row, n_keys) for row in self.values]
         kept = found if len(sums[0]) > len(found) else slice(None)
         values = np.stack([row[kept] for row in sums]) / weights
@@ -89,6 +89,11 @@ class Points:
 
 class Coordinates(Protocol):
     """What is looked at of rows."""
+
+    @property
+    def thresholds(self) -> Array:
+        """The targets at which rows are looked at; none where the outcome decides."""
+        ...
 
     @property
     def points_per_row(self) -> int:
@@ -183,6 +188,7 @@ def number_cells(x: Array, bits: int) -> np.ndarray:
 class OutcomeCoordinates:
     """The probit z of the outcome, and its square. Impossible outcomes are left out."""
 
+    thresholds = np.empty(0)
     points_per_row = 1
 
     def observe(self, rows: HeldOut) -> Points:

@@ -63,6 +63,7 @@ class PathCoordinates:
 
     width: float
 
+    thresholds = np.empty(0)
     points_per_row = 1
 
     @classmethod

@@ -4,6 +4,7 @@ Section 5 of Song, Kull and Flach (2018) with three changes: the prior mean is t
 process is expanded in a basis, and pairs are summed in cells, so that all of them are used.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +43,7 @@ _N_CELLS = 96
 # Probits are cut here: the log-likelihood of a pair further out is beyond any use.
 _PROBIT_CUT = 37.0
 
-_PRIORS = {"identity": IdentityPrior, "zero": FlatPrior}
+_PRIORS: dict[str, Callable[[Link], Prior]] = {"identity": IdentityPrior, "zero": FlatPrior}
 
 
 @dataclass(frozen=True)
@@ -102,12 +103,13 @@ def fit_pairs(
     u, rate = pairs.values
     n_rows = pairs.weights.sum() / len(thresholds)
     trials = prior.row_share(n_rows, len(thresholds)) * pairs.weights
+    successes = np.minimum(rate, 1.0) * trials
     x, s = axes.probit_axis(u), axes.target_axis(thresholds[pairs.levels])
     columns, offset = prior.columns(u), prior.mean(u)
 
     def likelihood(basis: HilbertBasis) -> BinomialLikelihood:
         design = TensorDesign.values(basis, x, s, columns)
-        return BinomialLikelihood(design, np.minimum(rate, 1.0) * trials, trials, offset, prior.link)
+        return BinomialLikelihood(design, successes, trials, offset, prior.link)
 
     return fit_map_process(likelihood, n_rows, prior, kernel)
 

@@ -1,4 +1,4 @@
-"""Held-out rows: predictions, outcomes and weights, with what every fit asks of them computed once."""
+"""Held-out rows: predictions, outcomes and weights, with what every fit asks of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,6 @@ from regcal._caching import WithoutCaches
 from regcal._validation import Array, check_targets, check_weights
 from regcal.distributions import Distribution, as_distribution, concatenate
 from regcal.distributions.stacked import joined
-
 
 # Numbers that agree in so many bits, about seven digits, count as equal. Other processors round
 # differently in the last digit, and what was equal must not become different by that.

@@ -1,6 +1,7 @@
 """What a calibrator has observed of held-out rows: bounded, mergeable, enough to be fitted from."""
 
 import copy
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -170,7 +171,7 @@ class Observed(WithoutCaches):
             if len(before):
                 self._count(before.all())
         elif moved:
-            self._cells = self._moved(self._empty(self.layout), before.all())
+            self._cells = self._moved(self.calibrator._coordinates(self.layout), before.all())
         self._count(rows)
         return self
 
@@ -204,8 +205,8 @@ class Observed(WithoutCaches):
         merged.any_possible = self.any_possible or other.any_possible
         merged.targets = self.targets.merge(other.targets)
         merged._lay_out()
-        empty = merged._empty(merged.layout)
-        both = [one._moved(empty, one.rows) for one in (self, other)]
+        wanted = merged.calibrator._coordinates(merged.layout)
+        both = [one._moved(wanted, one.rows) for one in (self, other)]
         merged._cells = tuple(a + b for a, b in zip(*both, strict=True))
         merged._sample = self._sample.merge(other._sample)
         return merged
@@ -237,37 +238,32 @@ class Observed(WithoutCaches):
         assert self._cells is not None
         if self.fixed:
             return self._cells
-        wanted = self._empty(self.targets.rounded())
-        near = [
-            _near(a.coordinates, b.coordinates, self.targets)
-            for a, b in zip(self._cells, wanted, strict=True)
-        ]
-        chosen = [a if n else b for a, b, n in zip(self._cells, wanted, near, strict=True)]
-        return self._moved(chosen, self.rows)
+        wanted = self.calibrator._coordinates(self.targets.rounded())
+        pairs = [(cells.coordinates, one) for cells, one in zip(self._cells, wanted, strict=True)]
+        near = [_near(a.thresholds, b.thresholds, self.targets) for a, b in pairs]
+        return self._moved(
+            [a if n else b for (a, b), n in zip(pairs, near, strict=True)], self.rows
+        )
 
     def _empty(self, targets: Targets) -> tuple[Cells, ...]:
         return tuple(Cells(one) for one in self.calibrator._coordinates(targets))
 
-    def _moved(self, wanted: Any, rows: HeldOut) -> tuple[Cells, ...]:
+    def _moved(self, wanted: Sequence[Coordinates], rows: HeldOut) -> tuple[Cells, ...]:
         """Return the cells in other coordinates; the rows stand for all that were counted."""
         assert self._cells is not None
-        pairs = zip(self._cells, wanted, strict=True)
-        return tuple(own.moved(other.coordinates, rows) for own, other in pairs)
+        return tuple(own.moved(one, rows) for own, one in zip(self._cells, wanted, strict=True))
 
     def _count(self, rows: HeldOut) -> None:
         assert self._cells is not None
         self._cells = tuple(cells.counted(rows) for cells in self._cells)
 
 
-def _near(old: Any, new: Any, targets: Targets) -> bool:
+def _near(old: Array, new: Array, targets: Targets) -> bool:
     """Return whether thresholds differ by less than a quarter of a segment's share of rows."""
-    thresholds = [getattr(one, "thresholds", None) for one in (old, new)]
-    if thresholds[0] is None or thresholds[1] is None:
-        return True
-    if len(thresholds[0]) != len(thresholds[1]):
+    if len(old) != len(new):
         return False
-    gap = np.abs(targets.share_below(thresholds[0]) - targets.share_below(thresholds[1]))
-    return bool(gap.max() <= 0.25 / (len(thresholds[0]) + 1))
+    gap = np.abs(targets.share_below(old) - targets.share_below(new))
+    return bool(gap.max(initial=0.0) <= 0.25 / (len(old) + 1))
 
 
 def check_observed(observed: Any) -> None:

@@ -30,7 +30,7 @@ class Sample:
     for a uniform U. With the largest priority that was dropped, max(w, dropped) is an unbiased
     weight for what a kept row stands for, and samples of disjoint sets of rows merge.
 
-    U follows from the row itself: from seven digits of the outcome and of its probit. So neither the
+    U follows from the row itself, from seven digits of the outcome and of its probit: neither the
     order of rows nor the last digit of a number matters, and rows that are equal are one row.
 
     Parameters
@@ -97,7 +97,7 @@ class Sample:
         uniforms, first, place = np.unique(
             np.concatenate(self.uniforms), return_index=True, return_inverse=True
         )
-        return np.bincount(place, weights), uniforms, first
+        return np.bincount(place, weights).astype(float), uniforms, first
 
     def _taken(self, places: np.ndarray) -> HeldOut:
         """Return the rows at increasing places of all parts together, in plain arrays."""

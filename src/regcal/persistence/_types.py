@@ -17,10 +17,10 @@ from sklearn.gaussian_process._gpc import _BinaryGaussianProcessClassifierLaplac
 from sklearn.model_selection import BaseCrossValidator, _split
 from sklearn.utils import Bunch, all_estimators
 
-from regcal import binary, calibrators, distributions, gp, grids, regressor, tables
+from regcal import binary, calibrators, distributions, gp, grids, maps, regressor, tables
 
 # The parts of regcal whose classes fitted objects consist of.
-_PARTS = (binary, calibrators, distributions, gp, grids, regressor, tables)
+_PARTS = (binary, calibrators, distributions, gp, grids, maps, regressor, tables)
 
 # Estimators whose compiled code reads memory as the stored arrays tell it to, unchecked.
 _UNCHECKED = {f"sklearn.svm._classes.{name}" for name in ("SVR", "NuSVR", "SVC", "NuSVC")}
