@@ -17,7 +17,8 @@ from regcal import (
     get_calibrator,
     log_score,
 )
-from regcal.distributions import PiecewiseMap, ProbitMapped, ScaleMap
+from regcal.distributions import Transformed
+from regcal.maps import PiecewiseMap, ScaleMap
 
 BASELINES = {
     "scale": ScaleCalibrator(),
@@ -93,7 +94,7 @@ def test_infinite_values_stay_infinite(probit_map):
 
 def test_mapped_distributions_obey_the_laws(base, probit_map):
     """CDF and survival add up, ppf inverts cdf, the density integrates to the mass between."""
-    dist = ProbitMapped(base, probit_map)
+    dist = Transformed(base, probit_map)
     levels = np.array([[1e-6, 0.05, 0.3, 0.5, 0.9, 0.999]])
     points = dist.ppf(levels)
 
@@ -115,7 +116,7 @@ def test_mapped_distributions_obey_the_laws(base, probit_map):
 
 def test_mapped_moments_match_quantile_averages(base, probit_map):
     """Mean and variance agree with those of a fine grid of quantiles."""
-    dist = ProbitMapped(base, probit_map)
+    dist = Transformed(base, probit_map)
     quantiles = dist.ppf(((np.arange(1000) + 0.5) / 1000)[np.newaxis, :])
 
     assert_allclose(dist.mean(), quantiles.mean(axis=1), rtol=5e-3, atol=5e-3)
@@ -124,7 +125,7 @@ def test_mapped_moments_match_quantile_averages(base, probit_map):
 
 def test_mapped_rows_commute_with_slicing(base, probit_map):
     """A row alone gives what it gives in the batch."""
-    dist = ProbitMapped(base, probit_map)
+    dist = Transformed(base, probit_map)
     y = dist.median() + 0.1
 
     assert_allclose(dist[[5, 2]].logpdf(y[[5, 2]]), dist.logpdf(y)[[5, 2]])
@@ -135,7 +136,7 @@ def test_support_is_kept():
     """Outside of the base's support the density stays zero."""
     base = ScipyDistribution(scipy.stats.uniform([0.0], [1.0]))
 
-    dist = ProbitMapped(base, MAPS["smooth"])
+    dist = Transformed(base, MAPS["smooth"])
 
     assert_allclose(dist.logpdf([[-0.5, 1.5]]), [[-np.inf, -np.inf]])
     assert np.isfinite(dist.logpdf(0.5)).all()
@@ -143,7 +144,7 @@ def test_support_is_kept():
 
 def test_scaled_normal_is_normal():
     """Scaling a normal distribution by 3 gives the normal with three times the spread."""
-    dist = ProbitMapped(Normal([1.0], [2.0]), ScaleMap(3.0))
+    dist = Transformed(Normal([1.0], [2.0]), ScaleMap(3.0))
     points = np.array([[-200.0, 0.0, 1.0, 150.0]])
 
     assert_allclose(dist.logpdf(points), Normal([1.0], [6.0]).logpdf(points), rtol=1e-10)

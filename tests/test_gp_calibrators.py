@@ -22,21 +22,22 @@ from regcal import (
     Mixture,
     Normal,
     PaperGPCalibrator,
-    PITCalibrator,
     Quantiles,
     Samples,
     ScipyDistribution,
 )
-from regcal.calibrators import gp_density, gp_threshold
-from regcal.calibrators.base import IdentityCalibrator
+from regcal.calibrators import gp_density
+from regcal.calibrators.cells import Points
 from regcal.calibrators.gp_density import PathPoints
-from regcal.calibrators.gp_map import with_bounded_tails
-from regcal.calibrators.gp_threshold import PairCounts, count_pairs
+from regcal.calibrators.gp_steps import with_bounded_tails
+from regcal.calibrators.gp_threshold import PairCoordinates, started_pairs
+from regcal.calibrators.held_out import HeldOut
 from regcal.datasets import ToyMixture
-from regcal.distributions import PiecewiseMap, ProbitMapped, ScaleMap
-from regcal.distributions._warp_map import N_KNOTS
-from regcal.distributions.warped import SMALLEST_SLOPE, Knots, Warped, WarpMap, is_gentle
+from regcal.distributions import Transformed
 from regcal.gp import Logit, Matern32, Matern52
+from regcal.maps import PiecewiseMap, ScaleMap, Surface
+from regcal.maps.surface import is_gentle
+from regcal.maps.surface_curves import N_KNOTS, SMALLEST_SLOPE, Knots
 
 # Both maps that are trained on all rows; their cost hardly depends on the number of rows.
 MAPS = {"gpc": GPCalibrator, "gp-density": DensityCalibrator}
@@ -182,7 +183,7 @@ def wavy_map():
     """Return a map with waves along both axes."""
     u, t = np.linspace(-6, 6, 41), np.linspace(-3, 5, 27)
     h = 0.4 * np.sin(u[:, np.newaxis]) * np.cos(1.3 * t) + 0.1 * t
-    return WarpMap(u, t, h, (1.0, 1.0))
+    return Surface(u, t, h, (1.0, 1.0))
 
 
 def map_value(warp, u, t):
@@ -232,7 +233,9 @@ STEEP = PiecewiseMap.with_slopes(
 )
 
 
-@pytest.mark.parametrize("start", [None, ScaleMap(0.3), STEEP], ids=["none", "scale", "steep"])
+@pytest.mark.parametrize(
+    "start", [ScaleMap(1.0), ScaleMap(0.3), STEEP], ids=["none", "scale", "steep"]
+)
 def test_pieces_are_found(wavy_map, start, rng):
     """The piece of a probit is found by a look-up or, where knots crowd, by a search."""
     table = replace(wavy_map, start=start).table
@@ -247,9 +250,9 @@ def test_start_is_applied_first():
     """Without a map, what is left is the start: the base's probit, mapped."""
     start = PiecewiseMap.with_slopes(np.array([-1.0, 0.2, 2.0]), np.array([0.8, 2.0, 0.6]), -1.5)
     warp = replace(flat_map(np.zeros_like), start=start)
-    wanted = ProbitMapped(BASE, start)
+    wanted = Transformed(BASE, start)
 
-    warped = Warped(BASE, warp)
+    warped = Transformed(BASE, warp)
 
     assert is_gentle(start, 6.0)
     assert_allclose(warped.probit(POINTS), wanted.probit(POINTS), atol=2e-3)
@@ -268,7 +271,7 @@ def test_steep_starts_are_told():
 def flat_map(h_of_u, slope=1.0):
     """Return a map that depends on u alone."""
     u, t = np.linspace(-6, 6, 25), np.linspace(-4, 4, 17)
-    return WarpMap(u, t, np.repeat(h_of_u(u)[:, np.newaxis], 17, axis=1), (slope, slope))
+    return Surface(u, t, np.repeat(h_of_u(u)[:, np.newaxis], 17, axis=1), (slope, slope))
 
 
 BASE = Normal([0.0, 1.5, -2.0], [1.0, 0.3, 4.0])
@@ -278,7 +281,7 @@ POINTS = np.linspace(-12.0, 12.0, 49)[np.newaxis, :]
 @pytest.mark.parametrize("shift", [-0.8, 0.0, 1.7])
 def test_constant_map_shifts_the_probit(shift):
     """With h = c, P(Y <= t) is Phi(u + c), inside and outside of the box."""
-    warped = Warped(BASE, flat_map(lambda u: np.full_like(u, shift)))
+    warped = Transformed(BASE, flat_map(lambda u: np.full_like(u, shift)))
 
     wanted = Normal(BASE.loc - shift * BASE.scale, BASE.scale)
     assert_allclose(warped.cdf(POINTS), wanted.cdf(POINTS), rtol=1e-9)
@@ -288,7 +291,7 @@ def test_constant_map_shifts_the_probit(shift):
 
 def test_quantiles_do_not_depend_on_how_many_are_asked_for():
     """A few quantiles and thousands of them are found in two ways, with one result."""
-    warped = Warped(BASE, flat_map(lambda u: 0.5 * np.sin(u)))
+    warped = Transformed(BASE, flat_map(lambda u: 0.5 * np.sin(u)))
     levels = np.linspace(0.0005, 0.9995, 1999)[np.newaxis, :]
 
     many = warped.ppf(levels)
@@ -300,7 +303,7 @@ def test_quantiles_do_not_depend_on_how_many_are_asked_for():
 @pytest.mark.parametrize("factor", [0.4, 1.0, 2.5])
 def test_linear_map_scales_the_spread(factor):
     """With h = (a - 1) u, the result is the normal with its standard deviation divided by a."""
-    warped = Warped(BASE, flat_map(lambda u: (factor - 1) * u, factor))
+    warped = Transformed(BASE, flat_map(lambda u: (factor - 1) * u, factor))
 
     wanted = Normal(BASE.loc, BASE.scale / factor)
     assert_allclose(warped.logcdf(POINTS), wanted.logcdf(POINTS), rtol=1e-8, atol=1e-15)
@@ -313,7 +316,7 @@ def test_map_of_the_target_alone(rng):
     """With h = b t, a normal becomes another normal inside the box."""
     u, t = np.linspace(-6, 6, 25), np.linspace(-4, 4, 17)
     base = Normal([0.0, 0.5], [1.0, 0.5])
-    warped = Warped(base, WarpMap(u, t, np.tile(0.3 * t, (25, 1)), (1.0, 1.0)))
+    warped = Transformed(base, Surface(u, t, np.tile(0.3 * t, (25, 1)), (1.0, 1.0)))
     slope = 1 / base.scale + 0.3
     wanted = Normal(base.loc / base.scale / slope, 1 / slope)
     points = rng.uniform(-2.0, 2.0, (2, 30))
@@ -325,7 +328,7 @@ def test_map_of_the_target_alone(rng):
 def test_slopes_beyond_the_box():
     """Beyond the box, eta is a straight line in u with the slope of that side."""
     u, t = np.linspace(-6, 6, 25), np.linspace(-7, 7, 17)
-    warped = Warped(Normal([0.0], [1.0]), WarpMap(u, t, np.zeros((25, 17)), (0.5, 2.0)))
+    warped = Transformed(Normal([0.0], [1.0]), Surface(u, t, np.zeros((25, 17)), (0.5, 2.0)))
 
     found = warped.probit([[-10.0, -7.0, -6.0, 6.0, 7.0, 10.0]])
 
@@ -335,12 +338,16 @@ def test_slopes_beyond_the_box():
 # ------------------------------------------------------------------------- repair
 
 
+def outcome_points(z):
+    return Points.without_levels(np.ones(len(z)), z, z * z)
+
+
 @pytest.mark.parametrize("last", [3.0, 15.0])
 def test_tails_beyond_all_outcomes_are_bounded(rng, last):
     """There, the mean excess is at most a third of the probit, as for a Pareto tail of index 4."""
     outcomes = np.append(rng.uniform(-last, last, 500), [-last, last])
-    warp = with_bounded_tails(flat_map(lambda u: -0.99 * u, slope=0.02), outcomes, 502)
-    eta = Warped(Normal([0.0], [1.0]), warp).probit([[-3 * last, -last, last, 3 * last]])[0]
+    warp = with_bounded_tails(flat_map(lambda u: -0.99 * u, slope=0.02), outcome_points(outcomes))
+    eta = Transformed(Normal([0.0], [1.0]), warp).probit([[-3 * last, -last, last, 3 * last]])[0]
     slope = np.diff(eta)[[0, 2]] / (2 * last)
 
     assert_allclose(1.0 / (-ndtri(0.5 / 503) * slope), last / 3, rtol=0.2)
@@ -351,9 +358,11 @@ def test_light_tails_and_what_is_between_outcomes_stay_as_they_are():
     wavy = flat_map(lambda u: 0.5 * np.sin(u))
     flat = flat_map(lambda u: -0.99 * u, slope=0.02)
 
-    assert_allclose(with_bounded_tails(wavy, np.array([-4.0, 4.0]), 100).h, wavy.h)
+    ends = np.repeat([-4.0, 4.0], 50)
+    assert_allclose(with_bounded_tails(wavy, outcome_points(ends)).h, wavy.h)
     middle = np.abs(flat.u) <= 3.0
-    assert_allclose(with_bounded_tails(flat, np.array([-3.0, 3.0]), 100).h[middle], flat.h[middle])
+    bounded = with_bounded_tails(flat, outcome_points(0.75 * ends))
+    assert_allclose(bounded.h[middle], flat.h[middle])
 
 
 @over_maps
@@ -400,15 +409,15 @@ def test_repair_leaves_increasing_rows_alone(wavy_map, rng):
 def folding():
     """Return a warp that folds the paths of wide rows back, and not those of narrow rows."""
     u, t = np.linspace(-6, 6, 49), np.linspace(-4, 4, 65)
-    warp = WarpMap(u, t, np.tile(0.5 * np.sin(2 * t), (49, 1)), (1.0, 1.0))
-    return Warped(Normal([0.0, 0.3, 0.0, -0.5], [0.2, 0.3, 2.0, 4.0]), warp)
+    warp = Surface(u, t, np.tile(0.5 * np.sin(2 * t), (49, 1)), (1.0, 1.0))
+    return Transformed(Normal([0.0, 0.3, 0.0, -0.5], [0.2, 0.3, 2.0, 4.0]), warp)
 
 
 def test_folded_rows_become_valid(folding):
     """Where the map decreases along a row, the density is still positive and integrates to 1."""
     points = np.linspace(-9, 9, 1801)[np.newaxis, :]
     u = folding.base.probit(points)
-    raw = u + map_value(folding.warp, u, points)
+    raw = u + map_value(folding.mapping, u, points)
 
     assert_array_equal((np.diff(raw) < 0).any(axis=1), [False, False, True, True])
     assert (np.diff(folding.probit(points)) > 0).all()
@@ -423,7 +432,7 @@ def test_rows_that_increase_follow_the_map(folding):
     points = np.linspace(-0.8, 0.8, 101)[np.newaxis, :]
     narrow = folding[:2]
     u = narrow.base.probit(points)
-    raw = u + map_value(narrow.warp, u, points)
+    raw = u + map_value(narrow.mapping, u, points)
     inner = np.abs(u) < 5
 
     assert_allclose(narrow.probit(points)[inner], raw[inner], atol=2e-4)
@@ -473,31 +482,14 @@ def test_counts_against_loops(rng, resolution):
                     successes[j, cell] += weights[i] * below
                     sums[j, cell] += weights[i] * u
 
-    counts = count_pairs(dist, y, weights, thresholds, resolution)
+    points = PairCoordinates(thresholds, resolution).observe(HeldOut(dist, y, weights))
+    merged = started_pairs(points, ScaleMap(1.0))
 
-    assert_allclose(counts.trials, trials, atol=1e-12)
-    assert_allclose(counts.successes, successes, atol=1e-12)
-    assert_allclose(counts.probit_sums, sums, atol=1e-10)
-
-
-def test_counts_add_up(rng, monkeypatch):
-    """Counts of two halves, and counts in blocks, are the counts of the whole."""
-    dist, y = normal_rows(rng, 40)
-    weights, thresholds = rng.uniform(0.1, 3.0, 40), np.linspace(-4, 4, 5)
-    whole = count_pairs(dist, y, weights, thresholds)
-
-    parts = [
-        count_pairs(dist[part], y[part], weights[part], thresholds)
-        for part in (slice(0, 17), slice(17, 40))
-    ]
-    monkeypatch.setattr(gp_threshold, "BLOCK_ELEMENTS", 15)
-    in_blocks = count_pairs(dist, y, weights, thresholds)
-
-    assert_allclose(whole.trials.sum(axis=1), weights.sum())
-    for other in (parts[0] + parts[1], in_blocks):
-        assert isinstance(other, PairCounts)
-        for name in ("trials", "successes", "probit_sums"):
-            assert_allclose(getattr(other, name), getattr(whole, name), atol=1e-12)
+    found = np.zeros((3, 6, 96))
+    u, rate = merged.values
+    cells = np.minimum((np.tanh(u / 2) + 1) * 48, 95).astype(int)
+    np.add.at(found, (slice(None), merged.levels, cells), merged.weights * [u**0, rate, u])
+    assert_allclose(found, [trials, successes, sums], atol=1e-10)
 
 
 def test_merging_keeps_weights_and_means(rng):
@@ -714,8 +706,8 @@ def test_a_bent_pit_is_the_starting_point(rng, make):
     new = Normal([-1.0, 1.0], [1.0, 1.0])
     points = np.array([[-0.8, -0.5, 0.0, 1.0], [1.2, 1.5, 2.0, 3.0]])
 
-    assert isinstance(bent.start_, PITCalibrator)
-    assert isinstance(straight.start_, IdentityCalibrator)
+    assert isinstance(bent.start_, PiecewiseMap)
+    assert straight.start_ == ScaleMap(1.0)
     wanted = bent.calibration_map(points, new.cdf(points))
     assert_allclose(bent.transform(new).cdf(points), wanted, atol=0.01)
     truth = scipy.stats.expon.cdf(points - new.loc[:, np.newaxis])

@@ -16,7 +16,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import ndtr
 
 import regcal
-from regcal.calibrators import one_vs_rest
 from regcal.distributions import base as distributions_base
 
 LEVELS = ndtr(np.linspace(-6.0, 5.0, 23))[np.newaxis, :]
@@ -397,7 +396,6 @@ def test_blocks_do_not_change_the_numbers(case, monkeypatch):
 
     whole = answers()
     monkeypatch.setattr(distributions_base, "BLOCK_ELEMENTS", 1)
-    monkeypatch.setattr(one_vs_rest, "BLOCK_ELEMENTS", 1)
 
     for in_blocks, at_once in zip(answers(), whole, strict=True):
         assert_array_equal(in_blocks, at_once)

@@ -495,7 +495,7 @@ def test_list_of_types_holds_data_classes_only():
     names = _types.object_types()
 
     assert "regcal.calibrators.gp_threshold.GPCalibrator" in names
-    assert "regcal.distributions._warp_map.WarpMap" in names
+    assert "regcal.maps.surface.Surface" in names
     allowed = ("regcal.binary", "regcal.calibrators", "regcal.distributions", "regcal.gp")
     allowed += ("regcal.grids", "regcal.regressor", "sklearn.")
     assert all(name.startswith(allowed) for name in names)

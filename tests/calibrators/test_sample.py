@@ -1,0 +1,135 @@
+"""The bounded sample of rows: unbiased, independent of order and of last digits."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import regcal
+from regcal.calibrators import sample
+from regcal.calibrators.held_out import HeldOut
+from regcal.calibrators.sample import Sample
+
+FEW = 150
+
+
+@pytest.fixture(autouse=True)
+def few_kept(monkeypatch):
+    """Let samples hold few rows."""
+    monkeypatch.setattr(sample, "MAX_ROWS", FEW)
+
+
+def rows_of(n, seed=0, weights=None):
+    rng = np.random.default_rng(seed)
+    loc = 2 * rng.normal(size=n)
+    y = loc + 1.4 * rng.normal(size=n)
+    return HeldOut(regcal.Normal(loc, np.ones(n)), y, np.ones(n) if weights is None else weights)
+
+
+def sampled(rows, size, order=None):
+    kept = Sample()
+    order = np.arange(len(rows)) if order is None else order
+    for start in range(0, len(rows), size):
+        kept = kept.add(rows.take(order[start : start + size]))
+    return kept.all()
+
+
+def test_few_rows_are_kept_as_they_are():
+    """Up to the limit nothing is changed, not even the order."""
+    rows = rows_of(FEW)
+
+    kept = sampled(rows, 40)
+
+    assert_array_equal(kept.y, rows.y)
+    assert_array_equal(kept.dist.loc, rows.dist.loc)
+    assert_array_equal(kept.weights, rows.weights)
+
+
+def test_a_sample_stands_for_all_rows(rng):
+    """Weighted means of kept rows are those of all, and heavy rows keep their own weight.
+
+    The bounds are five standard errors of a sample of so many rows.
+    """
+    weights = rng.exponential(size=30_000)
+    weights[7] = 5000.0
+    rows = rows_of(30_000, weights=weights)
+
+    kept = sampled(rows, 700)
+
+    assert len(kept) <= FEW
+    light = kept.y != rows.y[7]
+    assert kept.weights[~light] == [5000.0]
+    others = np.arange(30_000) != 7
+    assert_allclose(kept.weights[light].sum(), weights[others].sum(), rtol=5 / np.sqrt(FEW))
+    expected = np.average(rows.y[others], weights=weights[others])
+    error = rows.y.std() / np.sqrt(FEW)
+    found = np.average(kept.y[light], weights=kept.weights[light])
+    assert_allclose(found, expected, atol=5 * error)
+
+
+def test_order_does_not_matter(rng):
+    """The same rows stay, whatever the order and the batches they come in."""
+    rows = rows_of(2000)
+
+    one, other = sampled(rows, 2000), sampled(rows, 90, rng.permutation(2000))
+
+    assert_array_equal(np.sort(one.y), np.sort(other.y))
+    assert_allclose(np.sort(one.weights), np.sort(other.weights))
+
+
+def test_last_digits_do_not_matter(rng):
+    """A change in the last digit of every number changes next to no row of the sample."""
+    rows = rows_of(5000)
+    digits = 1 + rng.integers(-1, 2, (3, 5000)) * 2.0**-52
+    dist = regcal.Normal(rows.dist.loc * digits[0], rows.dist.scale * digits[1])
+    noisy = HeldOut(dist, rows.y * digits[2], rows.weights)
+
+    one, other = sampled(rows, 500), sampled(noisy, 500)
+
+    gap = np.abs(one.y[:, np.newaxis] - other.y).min(axis=1)
+    assert (gap > 1e-9).sum() <= 1
+
+
+def test_equal_rows_are_one_row():
+    """A row that occurs three times is a row of weight three."""
+    rows = rows_of(600)
+    repeated = rows.take(np.repeat(np.arange(600), 3))
+    heavy = rows.reweighted(np.full(600, 3.0))
+
+    one, other = sampled(repeated, 1800), sampled(heavy, 600)
+
+    assert_array_equal(one.y, other.y)
+    assert_allclose(one.weights, other.weights)
+
+
+def test_merged_samples_are_the_sample_of_all():
+    """Samples of two sets of rows merge to that of both."""
+    rows = rows_of(3000)
+    parts = [
+        Sample().add(rows.take(np.arange(1000))),
+        Sample().add(rows.take(np.arange(1000, 3000))),
+    ]
+
+    merged = parts[0].merge(parts[1]).all()
+
+    assert_array_equal(np.sort(merged.y), np.sort(sampled(rows, 3000).y))
+
+
+def test_a_sample_holds_nothing_but_its_rows():
+    """Rows of a user's functions are tabulated, so that whole batches need not be kept."""
+    rows = rows_of(1500)
+
+    def custom(part):
+        def cdf(points, places):
+            return part.dist[places].cdf(points)
+
+        return HeldOut(regcal.CustomDistribution(cdf, len(part)), part.y, part.weights)
+
+    kept = Sample()
+    for start in (0, 500, 1000):
+        kept = kept.add(custom(rows.take(np.arange(start, start + 500))))
+    kept = kept.all()
+
+    assert isinstance(kept.dist, regcal.Quantiles)
+    row = int(np.flatnonzero(rows.y == kept.y[0])[0])
+    t = np.array([[-1.0, 0.5]])
+    assert_allclose(kept.dist[:1].cdf(t), rows.dist[[row]].cdf(t), atol=1e-4)

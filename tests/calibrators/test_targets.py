@@ -1,0 +1,45 @@
+"""Range and distribution of outcomes."""
+
+import numpy as np
+from numpy.testing import assert_allclose
+
+import regcal
+from regcal.calibrators import Targets
+from regcal.grids import make_thresholds
+
+
+def test_targets_do_not_depend_on_order(rng):
+    """Any order and grouping of 30 000 outcomes gives the same cells and ends."""
+    y = rng.standard_t(3, size=30_000) + 1000.0
+    whole = Targets.of(y)
+    parts = [Targets.of(part) for part in np.array_split(np.sort(y), 7)]
+    merged = parts[3]
+    for k in (6, 0, 1, 5, 2, 4):
+        merged = merged.merge(parts[k])
+
+    assert (merged.low, merged.high, merged.step) == (y.min(), y.max(), whole.step)
+    assert len(merged.values) <= 2**14
+    assert_allclose(merged.values, whole.values, rtol=1e-12)
+    assert_allclose(merged.weights, whole.weights)
+    assert_allclose(merged.thresholds(16), make_thresholds(16, y))
+    near = np.abs(merged.thresholds(regcal.QuantileGrid(9)) - np.quantile(y, np.arange(1, 10) / 10))
+    assert near.max() < 2 * merged.step
+    assert_allclose(merged.share_below(np.median(y)), 0.5, atol=0.01)
+
+
+def test_targets_know_their_rounding(rng):
+    """The step of rounded outcomes is found; continuous ones have next to none."""
+    y = rng.normal(size=20_000)
+
+    assert_allclose(Targets.of(np.round(y, 2)).resolution, 0.01)
+    assert Targets.of(y).resolution == 0.0
+    assert Targets.of([3.0, 3.0]).resolution == 0.0
+    assert Targets.of(y[:2], [1.0, 0.0]).values.tolist() == [y[0]]
+
+
+def test_last_digits_are_no_gaps(rng):
+    """Values that differ in the last digit only do not hide the rounding step."""
+    y = np.round(rng.normal(size=500), 1)
+    noisy = y * (1 + rng.integers(-1, 2, 500) * 2.0**-52)
+
+    assert_allclose(Targets.of(noisy).resolution, Targets.of(y).resolution)
