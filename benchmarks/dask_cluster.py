@@ -21,7 +21,7 @@ from distributed import Client, LocalCluster
 
 import regcal
 import regcal.dask
-from regcal.calibrators import TargetSummary
+from regcal.calibrators import Targets
 
 N_COMPONENTS = 8
 
@@ -50,14 +50,14 @@ def partition(seed: int, rows: int) -> np.ndarray:
 
 def in_one_process(method: str, n_partitions: int, rows: int) -> regcal.Calibrator:
     """Read the outcomes, then summarise one partition after the other, as the cluster does."""
-    calibrator, targets = regcal.get_calibrator(method), TargetSummary()
+    calibrator, targets = regcal.get_calibrator(method), Targets()
     for k in range(n_partitions):
-        targets = targets.merge(TargetSummary.of(partition(k, rows)[:, 2]))
-    summary = calibrator.new_summary(targets)
+        targets = targets.merge(Targets.of(partition(k, rows)[:, 2]))
+    observed = calibrator.new_observed(targets)
     for k in range(n_partitions):
         part = partition(k, rows)
-        summary.add(mixture(part), part[:, 2])
-    return calibrator.fit_summary(summary)
+        observed.add(mixture(part), part[:, 2])
+    return calibrator.solve(observed)
 
 
 def main() -> None:

@@ -32,14 +32,14 @@ def measure(method: str, rows: int) -> dict[str, float]:
     """Fit in this process; return seconds and megabytes."""
     empty = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     calibrator = regcal.get_calibrator(method)
-    summary, adding = calibrator.new_summary(), 0.0
+    observed, adding = calibrator.new_observed(), 0.0
     for start in range(0, rows, BATCH):
         dist, y = batch(start, min(BATCH, rows - start))
         begin = time.perf_counter()
-        summary.add(dist, y)
+        observed.add(dist, y)
         adding += time.perf_counter() - begin
     begin = time.perf_counter()
-    calibrator.fit_summary(summary)
+    calibrator.solve(observed)
     solving = time.perf_counter() - begin
     new, y = batch(-1 % 2**32, 20_000)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -64,8 +64,8 @@ def test_rows_are_not_scored_by_what_was_fitted_on_them(rng):
     """A method that remembers its rows does not win by that."""
 
     class Memory(ScaleCalibrator):
-        def _fit(self, dist, y, weights):
-            self.seen_ = set(y.tolist())
+        def _solve(self, observed):
+            self.seen_ = set(observed.rows.y.tolist())
 
         def _transform(self, dist):
             return Remembering(dist.loc, dist.scale, self.seen_)
@@ -193,9 +193,9 @@ def test_cost_is_at_most_three_times_the_candidates(rng):
     fitted_rows = []
 
     class Counting(ScaleCalibrator):
-        def _fit(self, dist, y, weights):
-            fitted_rows.append(len(y))
-            super()._fit(dist, y, weights)
+        def _solve(self, observed):
+            fitted_rows.append(observed.n_rows)
+            super()._solve(observed)
 
     candidates = [("none", IdentityCalibrator()), ("a", Counting()), ("b", Counting())]
     AutoCalibrator(candidates).fit(standard(200), rng.normal(scale=2, size=200))

@@ -233,9 +233,7 @@ STEEP = PiecewiseMap.with_slopes(
 )
 
 
-@pytest.mark.parametrize(
-    "start", [ScaleMap(1.0), ScaleMap(0.3), STEEP], ids=["none", "scale", "steep"]
-)
+@pytest.mark.parametrize("start", [ScaleMap(1.0), ScaleMap(0.3), STEEP])
 def test_pieces_are_found(wavy_map, start, rng):
     """The piece of a probit is found by a look-up or, where knots crowd, by a search."""
     table = replace(wavy_map, start=start).table

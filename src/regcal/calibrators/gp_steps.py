@@ -74,13 +74,14 @@ def limited(observed: Observed) -> Observed:
     A map that may bend anywhere would otherwise put all its mass there.
     """
     rows = observed.rows
+    own = np.bincount(rows.distinct, observed.own_weights).astype(float)
     total = np.bincount(rows.distinct, rows.weights).astype(float)
     limited = total
     while limited.max() > (limit := max(_LARGEST_WEIGHT, _LARGEST_SHARE * limited.sum())) * 1.001:
         limited = np.minimum(limited, limit)
-    # together they count for at most five times their effective number (Kish, 1965), which is
-    # that of all rows and not of the kept ones
-    squares = (limited**2).sum() + observed.squared_weight - (rows.weights**2).sum()
+    # together they count for at most five times their effective number (Kish, 1965); where a kept
+    # row stands for several, they have its own weight each
+    squares = (limited**2 * own / total).sum()
     share = min(1.0, _LARGEST_WEIGHT * limited.sum() / squares)
     return observed.reweighted(share * (limited / total)[rows.distinct])
 

@@ -171,13 +171,13 @@ class GPCalibrator(ProcessCalibrator):
         self.prediction_thresholds = prediction_thresholds
 
     def _coordinates(self, targets: Targets) -> tuple[Coordinates, ...]:
-        if self.prior not in _PRIORS:
-            msg = f'prior must be "identity" or "zero", got {self.prior!r}.'
-            raise ValueError(msg)
         thresholds = targets.thresholds(self.thresholds)
         return OutcomeCoordinates(), PairCoordinates(thresholds, targets.resolution)
 
     def _solve(self, observed: Observed) -> None:
+        if self.prior not in _PRIORS:
+            msg = f'prior must be "identity" or "zero", got {self.prior!r}.'
+            raise ValueError(msg)
         self.prior_ = _PRIORS[self.prior](Probit() if self.link is None else self.link)
         self.axes_ = MapAxes.around(observed.targets)
         observed = limited(observed)

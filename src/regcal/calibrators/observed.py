@@ -44,8 +44,6 @@ class Observed(WithoutCaches):
     Attributes
     ----------
     n_rows : int
-    squared_weight : float
-        Sum of the squared weights.
     targets : Targets
         The outcomes so far.
 
@@ -64,7 +62,6 @@ class Observed(WithoutCaches):
         self.layout = Targets() if targets is None else targets
         self.fixed = targets is not None
         self.n_rows = 0
-        self.squared_weight = 0.0
         self.any_possible = False
         self.targets = Targets()
         self._sample = Sample()
@@ -79,6 +76,11 @@ class Observed(WithoutCaches):
     def rows(self) -> HeldOut:
         """The rows that are kept, with weights of what they stand for."""
         return self._sample.all()
+
+    @property
+    def own_weights(self) -> Array:
+        """The kept rows' own weights, which are less than those of what they stand for."""
+        return self._sample.own_weights
 
     @property
     def modest_rows(self) -> HeldOut:
@@ -159,7 +161,6 @@ class Observed(WithoutCaches):
         self._forget()
         before = self._sample
         self.n_rows += len(rows)
-        self.squared_weight += float((rows.weights**2).sum())
         self.any_possible = self.any_possible or rows.any_possible
         self.targets = self.targets.merge(Targets.of(rows.y, rows.weights))
         self._sample = before.add(rows)
@@ -201,7 +202,6 @@ class Observed(WithoutCaches):
             return other.merge(self)
         merged = copy.copy(self)._forget()
         merged.n_rows += other.n_rows
-        merged.squared_weight += other.squared_weight
         merged.any_possible = self.any_possible or other.any_possible
         merged.targets = self.targets.merge(other.targets)
         merged._lay_out()

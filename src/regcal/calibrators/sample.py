@@ -58,7 +58,8 @@ class Sample:
         """Return these rows and more, dropping the least if they are too many."""
         uniforms = uniforms_of(rows)
         if not self.complete:
-            wanted = np.flatnonzero(rows.weights / uniforms > self.dropped)
+            known = np.isin(uniforms, np.concatenate(self.uniforms))
+            wanted = np.flatnonzero(known | (rows.weights / uniforms > self.dropped))
             rows, uniforms = rows.take(wanted), uniforms[wanted]
         return self._with([rows], [uniforms], self.dropped)
 
@@ -112,10 +113,17 @@ class Sample:
 
     def all(self) -> HeldOut:
         """Return the rows in one batch, with the weights of what they stand for."""
-        if len(self.parts) > 1 or len(self) > MAX_ROWS:
-            return self.trimmed().all()
-        rows = self.parts[0]
-        return rows if self.complete else rows.reweighted(np.maximum(rows.weights, self.dropped))
+        whole = self._whole()
+        (rows,) = whole.parts
+        return rows if self.complete else rows.reweighted(np.maximum(rows.weights, whole.dropped))
+
+    @property
+    def own_weights(self) -> Array:
+        """The weights of the rows themselves, in the order of `all`."""
+        return self._whole().parts[0].weights
+
+    def _whole(self) -> Self:
+        return self if len(self.parts) == 1 and len(self) <= MAX_ROWS else self.trimmed()
 
 
 def _plain(dist: Distribution) -> Distribution:
