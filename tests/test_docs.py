@@ -8,6 +8,7 @@ import inspect
 import io
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -72,11 +73,13 @@ def run_regcal(arguments: list[str]) -> subprocess.CompletedProcess:
     """Run our own command in this process, which has the packages that it needs already."""
     out, err = io.StringIO(), io.StringIO()
     with (
+        contextlib.ExitStack() as after,
         pytest.MonkeyPatch.context() as patch,
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
         pytest.raises(SystemExit) as end,
     ):
+        after.callback(signal.signal, signal.SIGTERM, signal.getsignal(signal.SIGTERM))
         patch.setattr(sys, "argv", ["regcal", *arguments])
         main()
     code = int(end.value.code or 0)
