@@ -6,7 +6,6 @@ takes longer than the work. They have their own process, streams and exit code a
 
 import json
 import os
-import re
 import shlex
 import signal
 import subprocess
@@ -22,7 +21,6 @@ from numpy.testing import assert_allclose
 
 import regcal
 
-README = Path(__file__).parents[1] / "README.md"
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200", "NO_COLOR": "1"}
 
 SERVER = """
@@ -353,19 +351,6 @@ def test_demo_shows_what_changed(run):
 def test_help_teaches_by_example(run, name):
     """Every command's help holds commands to copy."""
     assert f"regcal {name} " in run.good(f"{name} --help").out.split("Examples")[1]
-
-
-def test_readme_commands_run_as_they_stand(run):
-    """A reader who types the README's commands gets no error."""
-    for file in list(run.folder.iterdir()):
-        file.unlink()
-    blocks = re.findall(r"```console\n(.*?)```", README.read_text(encoding="utf-8"), re.S)
-    lines = re.findall(r"^\$ (.*)$", "".join(blocks).replace("\\\n", " "), re.M)
-    commands = [line.removeprefix("regcal ") for line in lines if line.startswith("regcal ")]
-
-    for line in commands:
-        run.good(line)
-    assert len(commands) >= 4
 
 
 # ----------------------------------------------------------------------------- kinds of predictions

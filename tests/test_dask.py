@@ -65,7 +65,8 @@ def answers(calibrator, frame):
 @pytest.mark.parametrize(("name", "close"), [("e-beta", 1e-9), ("gp-density", 2e-3)])
 def test_cluster_fits_what_one_process_fits(cluster, name, close):
     """Partitions summarised by two processes give the calibrator of all rows in memory."""
-    frame = table()
+    # Few means and one spread leave the process of gp-density few cells to fit.
+    frame = table().round({"mean": 0}).assign(std=1.0)
     data = dd.from_pandas(frame, npartitions=7)
 
     fitted = regcal_dask.fit(regcal.get_calibrator(name), data, NORMAL, "y", "weight")

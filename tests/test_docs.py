@@ -1,18 +1,22 @@
 """Every code block of the README and of the documentation runs, and every figure is measured."""
 
+import contextlib
 import doctest
 import importlib
 import importlib.util
 import inspect
-import os
+import io
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from regcal.cli import main
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -51,21 +55,35 @@ def run_doctest(block: Block, page: Path, names: dict) -> None:
 
 def run_console(block: Block, page: Path, names: dict) -> None:
     """Run each command after a `$`; lines below it are what it prints, if there are any."""
-    scripts = Path(sys.executable).parent
-    environment = os.environ | {"PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
     for part in re.split(r"^\$ ", block.text, flags=re.M)[1:]:
         command, _, expected = part.replace("\\\n", " ").partition("\n")
-        answer = subprocess.run(
-            shlex.split(command, comments=True),
-            capture_output=True,
-            text=True,
-            check=False,
-            env=environment,
-        )
+        program, *arguments = shlex.split(command, comments=True)
+        answer = run_regcal(arguments) if program == "regcal" else run_program(program, arguments)
         assert answer.returncode == 0, f"{page.name}: {command}\n{answer.stderr}"
         if expected.strip():
             same = doctest.OutputChecker().check_output(expected, answer.stdout, FLAGS)
             assert same, f"{page.name}: {command}\n{answer.stdout}"
+
+
+def run_program(program: str, arguments: list[str]) -> subprocess.CompletedProcess:
+    return subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
+
+
+def run_regcal(arguments: list[str]) -> subprocess.CompletedProcess:
+    """Run our own command in this process, which has the packages that it needs already."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        contextlib.ExitStack() as after,
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.raises(SystemExit) as end,
+    ):
+        after.callback(signal.signal, signal.SIGTERM, signal.getsignal(signal.SIGTERM))
+        patch.setattr(sys, "argv", ["regcal", *arguments])
+        main()
+    code = int(end.value.code or 0)
+    return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
 
 
 RUN = {"python": run_python, "pycon": run_doctest, "console": run_console}
@@ -154,6 +172,10 @@ def test_broken_blocks_fail(tmp_path):
         run_blocks([Block("pycon", ">>> 1 + 1\n3\n", 1)], page)
     with pytest.raises(AssertionError):
         run_blocks([Block("console", "$ false\n", 1)], page)
+    with pytest.raises(AssertionError, match="nonsense"):
+        run_blocks([Block("console", "$ regcal nonsense\n", 1)], page)
+    with pytest.raises(AssertionError, match=r"regcal \d"):
+        run_blocks([Block("console", "$ regcal --version\nregcal none\n", 1)], page)
     with pytest.raises(AssertionError):
         run_blocks([Block("console", "$ echo a\nb\n", 1)], page)
 

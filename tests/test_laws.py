@@ -36,10 +36,14 @@ def units(draw):
     return Unit(scale, scale * draw(st.floats(-100, 100)))
 
 
+# Calibrators are fitted on few seeds and units, which all laws share, since a fit takes time.
+FITS = list(zip([1, 0, 1, 0], UNITS, strict=True))
+
+
 def draw_dist(data, case):
-    """Draw distributions of a case; calibrators are fitted in few units, since that takes time."""
+    """Draw distributions of a case."""
     if isinstance(case, CalibratedCase):
-        return case.make(data.draw(st.integers(0, 1)), data.draw(st.sampled_from(UNITS)))
+        return case.make(*data.draw(st.sampled_from(FITS)))
     return case.make(data.draw(st.integers(0, 10**6)), data.draw(units()))
 
 
@@ -208,7 +212,7 @@ def test_density_integrates_to_one(case, data):
 @some_data
 def test_calibration_leaves_no_hole(case, data):
     """Where the base density is positive, the calibrated one is."""
-    seed, unit = data.draw(st.integers(0, 1)), data.draw(st.sampled_from(UNITS))
+    seed, unit = data.draw(st.sampled_from(FITS))
     base, dist = case.make_base(seed, unit, 12), case.make(seed, unit, 12)
     reach = unit.scale * np.concatenate([np.linspace(-12, 15, 217), [-40, -25, 25, 40]])
     grid = base.ppf([[0.5]]) + reach
@@ -323,7 +327,7 @@ def test_crps_is_the_squared_distance_to_the_outcome(case, data):
 @over(CASES)
 def test_points_follow_one_rule(case):
     """A scalar, a column, a matrix and a shared grid give the same numbers."""
-    dist = case.make(seed=2)
+    dist = case.make(seed=1)
     grid = np.array([-0.5, 0.3, 1.1])
     everywhere = np.tile(grid, (len(dist), 1))
 
@@ -345,7 +349,7 @@ SLICES = [2, -1, slice(1, 3), slice(None, None, -1), [3, 0, 0], np.array([True, 
 @over(CASES)
 def test_slicing_commutes_with_every_method(case):
     """A slice of the answers is the answer of the slice."""
-    dist = case.make(seed=3)
+    dist = case.make(seed=1)
     grid = dist.ppf(LEVELS[:, ::4])
     y = grid[:, 3]
     wanted = {method: getattr(dist, method)(grid) for method in METHODS}
@@ -371,7 +375,7 @@ def test_slicing_commutes_with_every_method(case):
 @over(CASES)
 def test_an_empty_slice_gives_empty_answers(case):
     """No rows are no error: a filter may leave none."""
-    dist = case.make(seed=3)[[]]
+    dist = case.make(seed=1)[[]]
 
     assert len(dist) == 0
     for method in METHODS:
@@ -386,7 +390,7 @@ def test_an_empty_slice_gives_empty_answers(case):
 @over(CASES)
 def test_blocks_do_not_change_the_numbers(case, monkeypatch):
     """Evaluation row by row, as a small memory budget has it, gives exactly the same."""
-    dist = case.make(seed=4)
+    dist = case.make(seed=1)
     grid = dist.ppf(LEVELS[:, ::5])
     y = grid[:, 1]
 
@@ -404,7 +408,7 @@ def test_blocks_do_not_change_the_numbers(case, monkeypatch):
 @over([case for case in CASES if not case.name.endswith(("custom", "without sf", "cdf only"))])
 def test_distributions_can_be_pickled(case):
     """A batch comes back from another process as it was; functions of the user need not."""
-    dist = case.make(seed=5)
+    dist = case.make(seed=1)
     grid = dist.ppf(LEVELS)
 
     assert_array_equal(pickle.loads(pickle.dumps(dist)).logpdf(grid), dist.logpdf(grid))
@@ -418,9 +422,10 @@ def test_distributions_can_be_pickled(case):
 @some_data
 def test_units_do_not_matter(case, data):
     """The same rows in another unit have the same probabilities and the transformed quantiles."""
-    seed = data.draw(st.integers(0, 1))
-    few = isinstance(case, CalibratedCase)
-    unit = data.draw(st.sampled_from(UNITS[1:]) if few else units())
+    if isinstance(case, CalibratedCase):
+        seed, unit = data.draw(st.sampled_from(FITS[1:]))
+    else:
+        seed, unit = data.draw(st.integers(0, 1)), data.draw(units())
     dist, other = case.make(seed), case.make(seed, unit)
     levels = LEVELS if case.everywhere else INNER_LEVELS
     points = dist.ppf(levels)

@@ -1,6 +1,7 @@
 """The toy figures show what the paper describes."""
 
 import csv
+import functools
 
 import numpy as np
 import pytest
@@ -52,10 +53,17 @@ def test_empirical_methods_show_horizontal_bands(training, method):
 
 @pytest.fixture(scope="module")
 def small() -> ToyStudy:
-    """Return a study of few rows, for what does not depend on their number."""
+    """Return a study of few rows, folds and thresholds, for what does not depend on their number.
+
+    Fits are kept, since figures and table ask for the same ones.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(toy, "_N_JUDGED", 40)
+        patch.setattr(toy, "N_FOLDS", 2)
+        patch.setattr(toy, "THRESHOLDS", 8)
+        patch.setattr(toy, "MAP_THRESHOLDS", 8)
         patch.setattr(toy, "PREDICTION_THRESHOLDS", 32)
+        patch.setattr(Training, "calibrator", functools.cache(Training.calibrator))
         yield ToyStudy(150)
 
 
