@@ -1,0 +1,90 @@
+"""Laws of every calibrator's fit: how many rows there are, and their last digits, do not show."""
+
+import functools
+
+import cases
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import regcal
+from regcal.calibrators import cells, sample
+
+N_ROWS = 300
+NAMES = ["scale", "pit", "e-logistic", "e-beta", "e-isotonic", "gpc", "gp-density"]
+MANY_REGIMES = [*cases.FEW_BASES, *cases.ODD_BASES, "gamma", "samples", "mixture"]
+
+
+def narrow_rows(factor):
+    """Return normal rows whose spread is off by a factor."""
+    rng = np.random.default_rng(5)
+    loc, scale = 2 * rng.normal(size=N_ROWS), np.exp(0.3 * rng.normal(size=N_ROWS))
+    noise = 1.4 * rng.normal(size=N_ROWS) + 0.4 * rng.exponential(size=N_ROWS)
+    return regcal.Normal(loc, factor * scale), loc + scale * noise + 0.5 * np.sin(loc)
+
+
+@functools.cache
+def rows_of(regime):
+    """Return predictions and outcomes of a regime."""
+    if regime in cases.BY_NAME:
+        dist = cases.BY_NAME[regime].make(0, n_rows=N_ROWS)
+        return dist, cases.outcomes(dist)
+    if regime == "rounded":
+        dist, y = narrow_rows(1.0)
+        return dist, np.round(y)
+    return narrow_rows({"as it is": 1.0, "far too narrow": 1e-5, "too wide": 1e2}[regime])
+
+
+def probabilities(name, dist, y, weights=None):
+    fitted = regcal.get_calibrator(name, **cases.PARAMETERS.get(name, {})).fit(dist, y, weights)
+    return fitted.transform(dist[:20]).cdf(np.quantile(y, np.linspace(0.01, 0.99, 25))[np.newaxis])
+
+
+REGIMES = ["as it is", "far too narrow", "too wide", "rounded", *MANY_REGIMES]
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_row_limit_does_not_show(name, regime, monkeypatch):
+    """Where rows are too many to be kept and their points are merged, results stay the same."""
+    dist, y = rows_of(regime)
+    kept = probabilities(name, dist, y)
+
+    monkeypatch.setattr(sample, "MAX_ROWS", N_ROWS - 5)
+    monkeypatch.setattr(cells, "_MAX_POINTS", 100)
+
+    assert_allclose(probabilities(name, dist, y), kept, atol=0.005)
+
+
+@pytest.mark.parametrize("regime", ["as it is", "far too narrow", "rounded", "repeated"])
+@pytest.mark.parametrize("name", [*NAMES, "auto"])
+def test_last_digits_do_not_show(name, regime):
+    """Another processor rounds differently, and rows that are equal stay equal."""
+    dist, y = rows_of("as it is" if regime == "repeated" else regime)
+    if regime == "repeated":
+        places = np.repeat(np.arange(100), 3)
+        dist, y = dist[places], y[places]
+    rng = np.random.default_rng(1)
+    digits = 1 + rng.integers(-1, 2, (3, N_ROWS)) * 2.0**-52
+    noisy = regcal.Normal(dist.loc * digits[0], dist.scale * digits[1])
+
+    found, wanted = probabilities(name, noisy, y * digits[2]), probabilities(name, dist, y)
+
+    assert_allclose(found, wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", [*NAMES, "auto"])
+def test_order_of_rows_does_not_show(name, rng):
+    """Rows in any order give the same."""
+    dist, y = rows_of("as it is")
+    order = rng.permutation(N_ROWS)
+    new = dist[:20]
+
+    fits = [
+        regcal.get_calibrator(name, **cases.PARAMETERS.get(name, {})).fit(dist[rows], y[rows])
+        for rows in (np.arange(N_ROWS), order)
+    ]
+
+    grid = np.linspace(-5.0, 5.0, 25)[np.newaxis]
+    one, other = (fitted.transform(new).cdf(grid) for fitted in fits)
+    assert_allclose(one, other, atol=1e-6)
