@@ -1,5 +1,6 @@
 """A regressor whose predictive distributions are calibrated."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -17,7 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 from regcal._inspection import Auditable, FittedCard
 from regcal._validation import Array
 from regcal.adapters import check_can_predict, predict_dist
-from regcal.calibrators import AutoCalibrator, Calibrator, calibrator_names, get_calibrator
+from regcal.calibrators import (
+    AutoCalibrator,
+    Calibrator,
+    IdentityCalibrator,
+    calibrator_names,
+    get_calibrator,
+)
 from regcal.distributions import Distribution, Mixture, concatenate
 from regcal.regressor._folds import (
     Fold,
@@ -69,6 +76,12 @@ class _HeldOut:
             np.concatenate([part.weights for part in parts]),
         )
 
+    @property
+    def constant(self) -> bool:
+        """Whether all outcomes that count are equal, which teaches no map."""
+        counted = self.y[self.weights > 0]
+        return len(counted) > 0 and bool(np.ptp(counted) == 0)
+
     def explains(self, share: float) -> bool:
         """Return whether predicted medians explain this share of the outcomes' variance."""
         residuals = self.y - self.dist.median()
@@ -76,7 +89,8 @@ class _HeldOut:
         return bool(self.weights @ residuals**2 <= (1.0 - share) * (self.weights @ centred**2))
 
     def fit(self, calibrator: Calibrator) -> Calibrator:
-        return clone(calibrator).fit(self.dist, self.y, sample_weight=self.weights)
+        own = IdentityCalibrator() if self.constant else clone(calibrator)
+        return own.fit(self.dist, self.y, sample_weight=self.weights)
 
 
 class CalibratedRegressorCV(
@@ -100,7 +114,8 @@ class CalibratedRegressorCV(
         `TimeSeriesSplit` or `GroupKFold`.
     ensemble : bool or "auto", default="auto"
         True: every fold's model keeps its own calibrator, fitted on that fold's held-out rows,
-        and predictions are the average of them all (the paper). False: one calibrator is fitted
+        and predictions are the average of them all (the paper); where these rows' outcomes are
+        all equal, the fold's model stays as it is, with a warning. False: one calibrator is fitted
         on the held-out predictions of all folds, and the model is fitted again on all rows.
         "auto": True for a linear model (one with ``coef_``) with fewer than 400 rows, and for
         any other model that with at least 200 rows explains less than half of the variance of
@@ -256,13 +271,29 @@ class CalibratedRegressorCV(
         pooled = _HeldOut.pooled(held_out)
         calibrator = self._resolved_calibrator(pooled)
         parts = held_out if self.ensemble_ else [pooled]
+        self._warn_of_constant(parts)
         fitted = Parallel(n_jobs=self.n_jobs)(delayed(part.fit)(calibrator) for part in parts)
         return [CalibratedModel(*pair) for pair in zip(models, fitted, strict=True)]
+
+    def _warn_of_constant(self, parts: list[_HeldOut]) -> None:
+        names = [f"fold {k}" for k in range(len(parts))] if self.ensemble_ else ["all folds"]
+        constant = [
+            f"{name} (y = {part.y[part.weights > 0][0]:g})"
+            for name, part in zip(names, parts, strict=True)
+            if part.constant
+        ]
+        if constant:
+            msg = (
+                f"The held-out targets are all equal in {', '.join(constant)}. They teach no "
+                "calibration, so what is predicted there stays as the model says. Pass a smaller "
+                "cv, or a splitter that mixes the targets."
+            )
+            warnings.warn(msg, UserWarning, stacklevel=4)
 
     def _resolved_calibrator(self, pooled: _HeldOut) -> Calibrator:
         named = isinstance(self.calibrator, str)
         calibrator = get_calibrator(self.calibrator) if named else self.calibrator
-        if not isinstance(calibrator, AutoCalibrator):
+        if pooled.constant or not isinstance(calibrator, AutoCalibrator):
             self.__dict__.pop("selection_", None)  # of an earlier fit
             return calibrator
         self.selection_ = clone(calibrator)
