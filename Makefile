@@ -7,18 +7,25 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+
+# Stamps of what is installed in the one environment: enough for the demonstration, all that the
+# checks need, and the documentation tools on top of that.
+DEMO_READY := $(VENV)/.demo-ready
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs-ready
 
 BENCH_VENV := .bench-venv
 BENCH_READY := $(BENCH_VENV)/.ready
 
+# A comma in an argument of $(call) would end it.
+COMMA := ,
+
 .PHONY: help demo test docs lint format bench clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
 
-demo: $(READY)  ## Run the demonstration
+demo: $(DEMO_READY)  ## Run the demonstration
 	$(BIN)/python -m regcal.demo
 
 test: lint  ## Check style and types, then run every test
@@ -47,7 +54,7 @@ clean:  ## Remove the environment and everything generated
 		docs/_build docs/auto_examples docs/api/generated $(BENCH_VENV) .bench-cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(READY): pyproject.toml
+$(BIN)/python:
 	@command -v "$(PYTHON)" >/dev/null || { \
 		echo "Found no '$(PYTHON)'. Install Python 3.11 or newer, or name one: make $(MAKECMDGOALS) PYTHON=/path/to/python" >&2; \
 		exit 1; }
@@ -56,15 +63,39 @@ $(READY): pyproject.toml
 		echo "Name a newer one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; \
 		exit 1; }
 	@if command -v uv >/dev/null; then \
-		echo "Building $(VENV) with uv ..."; \
-		{ test -x $(BIN)/python || uv venv --quiet --python "$$(command -v "$(PYTHON)")" $(VENV); } && \
-		uv pip install --quiet --compile-bytecode --python $(BIN)/python -e '.[dev]'; \
+		echo "Making $(VENV) with uv ..."; \
+		uv venv --quiet --python "$$(command -v "$(PYTHON)")" $(VENV); \
 	else \
-		echo "Building $(VENV) with venv and pip ..."; \
-		{ test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV) || { rm -rf $(VENV); \
-			echo "Install the venv module (package python3-venv on Debian and Ubuntu) or uv." >&2; exit 1; }; } && \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'; \
+		echo "Making $(VENV) with venv ..."; \
+		"$(PYTHON)" -m venv $(VENV) || { rm -rf $(VENV); \
+			echo "Install the venv module (package python3-venv on Debian and Ubuntu) or uv." >&2; exit 1; }; \
 	fi
+
+# $(call install,extras): regcal itself, with what these extras bring.
+define install
+	@echo "Installing regcal[$(1)] into $(VENV) ..."
+	@if command -v uv >/dev/null; then \
+		uv pip install --quiet $(UV_COMPILES) --python $(BIN)/python -e '.[$(1)]'; \
+	else \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_COMPILES) -e '.[$(1)]'; \
+	fi
+endef
+
+# The demonstration imports a part of what it installs: Python compiles that part as it goes.
+UV_COMPILES := --compile-bytecode
+$(DEMO_READY): UV_COMPILES :=
+$(DEMO_READY): PIP_COMPILES := --no-compile
+$(DEMO_READY): pyproject.toml | $(BIN)/python
+	$(call install,plots$(COMMA)report)
+	@touch $@
+
+# Holds what the demonstration needs as well.
+$(READY): pyproject.toml | $(BIN)/python
+	$(call install,dev)
+	@touch $(DEMO_READY) $@
+
+$(DOCS_READY): $(READY)
+	$(call install,docs)
 	@touch $@
 
 # pip, not uv: the peers need a build of PyTorch that uv may not find.
@@ -72,13 +103,4 @@ $(BENCH_READY): pyproject.toml benchmarks/peers/install.py
 	@test -x $(BENCH_VENV)/bin/python || "$(PYTHON)" -m venv $(BENCH_VENV)
 	$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e .
 	cd benchmarks && ../$(BENCH_VENV)/bin/python -m peers.install
-	@touch $@
-
-$(DOCS_READY): $(READY)
-	@echo "Adding the documentation tools ..."
-	@if command -v uv >/dev/null; then \
-		uv pip install --quiet --compile-bytecode --python $(BIN)/python -e '.[docs]'; \
-	else \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'; \
-	fi
 	@touch $@

@@ -60,6 +60,17 @@ def test_selecting_does_not_fit(rng):
     assert [row.name for row in cal.scores_] == ["none", "scale", "pit"]
 
 
+def test_a_half_with_equal_targets_does_not_end_the_comparison(rng):
+    """Most claims are 0: the candidate scores as the identity where it could not learn."""
+    y = np.zeros(40)
+    y[7] = 3.0
+    candidates = [("scale", ScaleCalibrator()), ("e-beta", OneVsRestCalibrator(thresholds=4))]
+
+    cal = AutoCalibrator(candidates).fit(Normal(rng.normal(size=40), 1.0), y)
+
+    assert all(np.isfinite(score.log_score) for score in cal.scores_)
+
+
 def test_rows_are_not_scored_by_what_was_fitted_on_them(rng):
     """A method that remembers its rows does not win by that."""
 

@@ -26,6 +26,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from regcal import (
     AutoCalibrator,
     CalibratedRegressorCV,
+    IdentityCalibrator,
     Mixture,
     MultiQuantileRegressor,
     NormalResidualRegressor,
@@ -46,7 +47,6 @@ QUICK_AUTO = AutoCalibrator([(name, get_calibrator(name)) for name in ("identity
 @parametrize_with_checks(
     [
         CalibratedRegressorCV(BayesianRidge(), "scale", ensemble=False),
-        CalibratedRegressorCV(BayesianRidge(), "scale", ensemble=True),
         NormalResidualRegressor(LinearRegression()),
         NormalResidualRegressor(Ridge(), cv=3),
         MultiQuantileRegressor(QuantileRegressor(alpha=0.0)),
@@ -143,6 +143,37 @@ def test_constant_targets_are_refused(data):
 
     with pytest.raises(ValueError, match=r"values of y are 2\.0"):
         CalibratedRegressorCV(BayesianRidge(), "scale").fit(X, np.full(len(y), 2.0))
+
+
+@pytest.mark.parametrize("name", ["scale", "e-beta", "auto"])
+def test_a_fold_with_equal_targets_stays_as_it_is(data, name):
+    """It teaches no map: that fold's model stays uncalibrated, and users are told."""
+    X, y = data
+    order = np.argsort(y)
+    y = np.where(np.isin(np.arange(150), order[:50]), -7.5, y)
+    folds = [(np.setdiff1d(order, part), part) for part in np.array_split(order, 3)]
+    calibrator = QUICK_AUTO if name == "auto" else name
+    model = CalibratedRegressorCV(BayesianRidge(), calibrator, cv=folds, ensemble=True)
+
+    with pytest.warns(UserWarning, match=r"all equal in fold 0 \(y = -7\.5\)\. They teach"):
+        model.fit(X, y)
+
+    kinds = [type(member.calibrator) for member in model.members_]
+    assert [kind is IdentityCalibrator for kind in kinds] == [True, False, False]
+
+
+def test_equal_targets_in_all_folds_leave_the_model_as_it_is(data):
+    """Folds need not hold all rows; what they hold may teach nothing, not even which method."""
+    X, y = data
+    y = np.where(np.arange(150) < 100, y, 3.0)
+    folds = [(np.arange(100), np.arange(100, 150))]
+    model = CalibratedRegressorCV(BayesianRidge(), QUICK_AUTO, cv=folds, ensemble=False)
+
+    with pytest.warns(UserWarning, match=r"all equal in all folds \(y = 3\)"):
+        model.fit(X, y)
+
+    assert isinstance(model.members_[0].calibrator, IdentityCalibrator)
+    assert not hasattr(model, "selection_")
 
 
 def test_frozen_estimator_is_not_fitted_again(data):

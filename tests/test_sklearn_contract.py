@@ -1,9 +1,10 @@
-"""Calibrators and binary maps keep scikit-learn's contract.
+"""Calibrators, binary maps and regressors with any calibrator keep scikit-learn's contract.
 
 `parametrize_with_checks` feeds a matrix X to ``fit``. Calibrators take distributions and binary
 maps take one column of probabilities, so most of its checks cannot run; those that look at
 construction and parameters only are called one by one. What the others would check (cloning,
-weights, repeated fits, unchanged parameters) is tested on distributions.
+weights, repeated fits, unchanged parameters) is tested on distributions. `CalibratedRegressorCV`
+takes a matrix, and passes all checks with every calibrator.
 """
 
 import inspect
@@ -14,7 +15,9 @@ import pytest
 from cases import CALIBRATORS, DISTRIBUTIONS, outcomes
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.linear_model import BayesianRidge
 from sklearn.utils import estimator_checks
+from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
 import regcal
@@ -56,6 +59,30 @@ def test_scikit_learns_own_checks(name, check):
     estimator = ESTIMATORS[name]()
 
     getattr(estimator_checks, check)(type(estimator).__name__, estimator)
+
+
+def quick(name):
+    """Return a calibrator by its name, with settings that cost little on a few rows."""
+    if name == "auto":
+        return regcal.AutoCalibrator([(one, quick(one)) for one in ("scale", "e-beta")])
+    settings = {
+        **{one: {"thresholds": 4} for one in ("e-logistic", "e-beta", "e-isotonic", "gpc")},
+        "gpc-paper": {"n_pairs": 30, "prediction_thresholds": 8, "random_state": 0},
+    }
+    return regcal.get_calibrator(name, **settings.get(name, {}))
+
+
+# Medians of averages cost less than means; with ensemble=True a fold may hold two rows.
+@parametrize_with_checks(
+    [
+        regcal.CalibratedRegressorCV(BayesianRidge(), quick(name), ensemble=True, point="median")
+        for name in regcal.calibrator_names()
+    ]
+)
+@pytest.mark.filterwarnings("ignore")
+def test_regressors_pass_scikit_learns_checks_with_every_calibrator(estimator, check):
+    """No calibrator breaks what scikit-learn asks of a regressor, on however few rows."""
+    check(estimator)
 
 
 @pytest.fixture

@@ -54,9 +54,9 @@ class Auditable:
         ScaleCalibrator
           prior_rows: 1
           n_rows_seen_: 2
-          factor_: 1.41421
           map_: ScaleMap
             factor: 1.41421
+          factor_: 1.41421
           fingerprint: ...
         """
         from regcal.persistence.description import describe

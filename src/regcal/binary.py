@@ -166,7 +166,9 @@ class BinaryMap(BaseEstimator, ABC):
     def predict_log_columns(self, log_p: Array) -> Array:
         """Return log calibrated probabilities, (n_rows, n_columns), of all maps."""
         check_is_fitted(self, "coefficients_")
-        eta = np.einsum("nkf,kf->nk", self._features(log_p), self.coefficients_)
+        features = self._features(log_p)
+        # one after the other, so that a row's digits do not depend on the rows beside it
+        eta = sum(features[..., k] * column for k, column in enumerate(self.coefficients_.T))
         return -np.logaddexp(0.0, -eta)
 
 

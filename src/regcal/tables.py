@@ -59,10 +59,10 @@ class RefusedRows:
     ----------
     rows : ndarray of bool
         Which they are.
-    found, rule : str
-        What such a row has, before its value, and what it should have.
-    values : ndarray
-        What each row has.
+    found, values : str, ndarray
+        What such a row has, in words before its value.
+    rule : str
+        What it should have.
     """
 
     rows: np.ndarray

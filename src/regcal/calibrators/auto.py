@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from regcal._validation import Array
-from regcal.calibrators.base import Calibrator, IdentityCalibrator
+from regcal.calibrators.base import Calibrator, IdentityCalibrator, fitted_copy
 from regcal.calibrators.cells import Coordinates
 from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.observed import Observed
@@ -211,7 +211,7 @@ def _cross_fitted(candidate: Calibrator, rows: HeldOut, folds: np.ndarray) -> Ar
     scores = np.empty(len(rows))
     for fold in np.unique(folds):
         train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        fitted = clone(candidate).fit_rows(rows.take(train))
+        fitted = fitted_copy(candidate, rows.take(train))
         scores[test] = fitted.transform(rows.dist[test]).logpdf(rows.y[test])
     return scores
 

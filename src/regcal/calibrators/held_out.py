@@ -43,10 +43,7 @@ class HeldOut(WithoutCaches):
         dist = as_distribution(dist)
         targets = check_targets(y, len(dist))
         weights = check_weights(sample_weight, len(dist))
-        if not weights.all():
-            used = np.flatnonzero(weights)
-            dist, targets, weights = dist[used], targets[used], weights[used]
-        return cls(dist, targets, weights)
+        return cls(dist, targets, weights).counted()
 
     @classmethod
     def joined(cls, parts: Sequence["HeldOut"]) -> "HeldOut":
@@ -92,6 +89,16 @@ class HeldOut(WithoutCaches):
         """The number of each row among the distinct ones, in the order of z and y."""
         seen = without_last_digits(np.column_stack([self.z, self.y]))
         return np.unique(seen, axis=0, return_inverse=True)[1].ravel()
+
+    @property
+    def constant(self) -> bool:
+        """Whether all outcomes are equal."""
+        return bool(np.ptp(self.y) == 0)
+
+    def counted(self) -> "HeldOut":
+        """Return the rows whose weight is not 0."""
+        check_weights(self.weights, len(self))
+        return self if self.weights.all() else self.take(np.flatnonzero(self.weights))
 
     def take(self, places: Any) -> "HeldOut":
         """Return some of the rows."""

@@ -1,5 +1,6 @@
 """A regressor whose predictive distributions are calibrated."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -18,7 +19,9 @@ from regcal._inspection import Auditable, FittedCard
 from regcal._validation import Array
 from regcal.adapters import check_can_predict, predict_dist
 from regcal.calibrators import AutoCalibrator, Calibrator, calibrator_names, get_calibrator
-from regcal.distributions import Distribution, Mixture, concatenate
+from regcal.calibrators.base import fitted_copy
+from regcal.calibrators.held_out import HeldOut
+from regcal.distributions import Distribution, Mixture
 from regcal.regressor._folds import (
     Fold,
     as_weights,
@@ -53,32 +56,6 @@ class CalibratedModel:
         return self.calibrator.transform(predict_dist(self.estimator, X))
 
 
-@dataclass(frozen=True)
-class _HeldOut:
-    """Predictions for rows that their model has not seen, and the outcomes."""
-
-    dist: Distribution
-    y: Array
-    weights: Array
-
-    @classmethod
-    def pooled(cls, parts: "list[_HeldOut]") -> "_HeldOut":
-        return cls(
-            concatenate([part.dist for part in parts]),
-            np.concatenate([part.y for part in parts]),
-            np.concatenate([part.weights for part in parts]),
-        )
-
-    def explains(self, share: float) -> bool:
-        """Return whether predicted medians explain this share of the outcomes' variance."""
-        residuals = self.y - self.dist.median()
-        centred = self.y - np.average(self.y, weights=self.weights)
-        return bool(self.weights @ residuals**2 <= (1.0 - share) * (self.weights @ centred**2))
-
-    def fit(self, calibrator: Calibrator) -> Calibrator:
-        return clone(calibrator).fit(self.dist, self.y, sample_weight=self.weights)
-
-
 class CalibratedRegressorCV(
     FittedCard, Auditable, RegressorMixin, MetaEstimatorMixin, BaseEstimator
 ):
@@ -100,7 +77,8 @@ class CalibratedRegressorCV(
         `TimeSeriesSplit` or `GroupKFold`.
     ensemble : bool or "auto", default="auto"
         True: every fold's model keeps its own calibrator, fitted on that fold's held-out rows,
-        and predictions are the average of them all (the paper). False: one calibrator is fitted
+        and predictions are the average of them all (the paper); where these rows' outcomes are
+        all equal, the fold's model stays as it is, with a warning. False: one calibrator is fitted
         on the held-out predictions of all folds, and the model is fitted again on all rows.
         "auto": True for a linear model (one with ``coef_``) with fewer than 400 rows, and for
         any other model that with at least 200 rows explains less than half of the variance of
@@ -231,38 +209,56 @@ class CalibratedRegressorCV(
             raise TypeError(msg)
         check_can_predict(self.estimator)
 
-    def _resolved_ensemble(self, model: Any, held_out: list[_HeldOut]) -> bool:
+    def _resolved_ensemble(self, model: Any, held_out: list[HeldOut]) -> bool:
         if self.ensemble != "auto":
             return bool(self.ensemble)
-        pooled = _HeldOut.pooled(held_out)
+        pooled = HeldOut.joined(held_out)
         n_rows = pooled.weights.sum()
         if _is_linear(model):
             return bool(n_rows < _FEW_ROWS)
-        return bool(n_rows >= _ENOUGH_ROWS) and not pooled.explains(_LEAST_EXPLAINED)
+        return bool(n_rows >= _ENOUGH_ROWS) and _explained_share(pooled) < _LEAST_EXPLAINED
 
-    def _held_out(self, model: Any, X: Any, y: Array, weights: Array) -> _HeldOut:
-        return _HeldOut(predict_dist(model, X), y, weights)
+    def _held_out(self, model: Any, X: Any, y: Array, weights: Array) -> HeldOut:
+        return HeldOut(predict_dist(model, X), y, weights)
 
     def _held_out_folds(
         self, models: list[Any], folds: list[Fold], X: Any, y: Array, weights: Array
-    ) -> list[_HeldOut]:
+    ) -> list[HeldOut]:
         return [
             self._held_out(model, _safe_indexing(X, test), y[test], weights[test])
             for model, (_, test) in zip(models, folds, strict=True)
         ]
 
-    def _calibrated(self, models: list[Any], held_out: list[_HeldOut]) -> list[CalibratedModel]:
+    def _calibrated(self, models: list[Any], held_out: list[HeldOut]) -> list[CalibratedModel]:
         """Pair the models with calibrators, one per fold or one for all."""
-        pooled = _HeldOut.pooled(held_out)
+        pooled = HeldOut.joined(held_out)
         calibrator = self._resolved_calibrator(pooled)
-        parts = held_out if self.ensemble_ else [pooled]
-        fitted = Parallel(n_jobs=self.n_jobs)(delayed(part.fit)(calibrator) for part in parts)
+        parts = [part.counted() for part in (held_out if self.ensemble_ else [pooled])]
+        self._warn_of_constant(parts)
+        fitted = Parallel(n_jobs=self.n_jobs)(
+            delayed(fitted_copy)(calibrator, part) for part in parts
+        )
         return [CalibratedModel(*pair) for pair in zip(models, fitted, strict=True)]
 
-    def _resolved_calibrator(self, pooled: _HeldOut) -> Calibrator:
+    def _warn_of_constant(self, parts: list[HeldOut]) -> None:
+        names = [f"fold {k}" for k in range(len(parts))] if self.ensemble_ else ["all folds"]
+        constant = [
+            f"{name} (y = {part.y[0]:g})"
+            for name, part in zip(names, parts, strict=True)
+            if part.constant
+        ]
+        if constant:
+            msg = (
+                f"The held-out targets are all equal in {', '.join(constant)}. They teach no "
+                "calibration, so what is predicted there stays as the model says. Pass a smaller "
+                "cv, or a splitter that mixes the targets."
+            )
+            warnings.warn(msg, UserWarning, stacklevel=4)
+
+    def _resolved_calibrator(self, pooled: HeldOut) -> Calibrator:
         named = isinstance(self.calibrator, str)
         calibrator = get_calibrator(self.calibrator) if named else self.calibrator
-        if not isinstance(calibrator, AutoCalibrator):
+        if pooled.counted().constant or not isinstance(calibrator, AutoCalibrator):
             self.__dict__.pop("selection_", None)  # of an earlier fit
             return calibrator
         self.selection_ = clone(calibrator)
@@ -365,6 +361,13 @@ class CalibratedRegressorCV(
         inner = input_tags(self.estimator)
         tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
         return tags
+
+
+def _explained_share(rows: HeldOut) -> float:
+    """Return the share of the outcomes' variance that predicted medians explain."""
+    residuals = rows.y - rows.dist.median()
+    centred = rows.y - np.average(rows.y, weights=rows.weights)
+    return 1.0 - float(rows.weights @ residuals**2 / (rows.weights @ centred**2))
 
 
 def _is_linear(model: Any) -> bool:
