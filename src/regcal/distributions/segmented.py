@@ -205,29 +205,39 @@ class Segmented(Distribution):
         return np.minimum(below, 0.0), np.minimum(above, 0.0)
 
     def _cdf(self, points: Array) -> Array:
-        return self._one_side(points, np.exp(self._table.below), upper=False)
+        return self._one_side(points, upper=False)
 
     def _sf(self, points: Array) -> Array:
-        return self._one_side(points, np.exp(self._table.above), upper=True)
+        return self._one_side(points, upper=True)
 
-    def _one_side(self, points: Array, outer: Array, *, upper: bool) -> Array:
-        """Return the mass on one side of points: of whole segments, and within their own.
+    def _one_side(self, points: Array, *, upper: bool) -> Array:
+        """Return the mass on one side of points, by logarithms where the base's mass underflows.
 
-        Much faster than by logarithms, which are needed only where the base's mass underflows.
+        These are slow. Which way a row goes does not depend on the rows beside it.
         """
-        if (self._table.base < _LOG_SMALL).any():
+        lost = np.flatnonzero((self._table.base < _LOG_SMALL).any(axis=1))
+        if len(lost) == len(self):
             return np.exp(self._logsf(points) if upper else self._logcdf(points))
+        mass = self._mass_beside(points, upper=upper)
+        if len(lost):
+            own = points if len(points) == 1 else points[lost]
+            mass[lost] = self._take(lost)._one_side(own, upper=upper)
+        return mass
+
+    def _mass_beside(self, points: Array, *, upper: bool) -> Array:
+        """Return the mass on one side of points: of whole segments, and within their own."""
         segments = self._segment(points)
+        outer = np.exp(self._table.above if upper else self._table.below)
         here = self.base._signed_tail(points)
         if upper:
             beside = mass_between(here, self._at(self._tails, segments + 1))
         else:
             beside = mass_between(self._at(self._tails, segments), here)
-        share = beside / np.exp(self._at(self._table.base, segments))
-        if self.uniform:
-            low, high = self._edges(segments)
-            gap = high - points if upper else points - low
-            with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = beside / np.exp(self._at(self._table.base, segments))
+            if self.uniform:
+                low, high = self._edges(segments)
+                gap = high - points if upper else points - low
                 share = np.where(self._even(segments), gap / (high - low), share)
         mass = np.exp(self._at(self._table.new, segments))
         return np.minimum(self._at(outer, segments) + mass * np.minimum(share, 1.0), 1.0)
