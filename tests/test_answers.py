@@ -251,7 +251,7 @@ def test_beta_map_against_scikit_learn_and_betacal(labelled):
         theirs = BetaCalibration("abm").fit(p[:, np.newaxis], labels).predict(p)
 
     assert_allclose(cal.coefficients_[0], unpenalised(features, labels), atol=1e-6)
-    assert_allclose(cal.predict(p), theirs, atol=1e-4)
+    assert_allclose(cal.predict(p), theirs, atol=1e-3)  # betacal stops its optimiser early
 
 
 @pytest.mark.parametrize("falling", ["both", "a", "b"])
