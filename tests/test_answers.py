@@ -251,7 +251,7 @@ def test_beta_map_against_scikit_learn_and_betacal(labelled):
         theirs = BetaCalibration("abm").fit(p[:, np.newaxis], labels).predict(p)
 
     assert_allclose(cal.coefficients_[0], unpenalised(features, labels), atol=1e-6)
-    assert_allclose(cal.predict(p), theirs, atol=1e-4)
+    assert_allclose(cal.predict(p), theirs, atol=1e-3)  # betacal stops its optimiser early
 
 
 @pytest.mark.parametrize("falling", ["both", "a", "b"])
@@ -422,7 +422,8 @@ def test_calibrated_moments_survive_an_infinite_density():
     dist = regcal.get_calibrator("e-beta").fit(base, base.ppf(np.linspace(0.01, 0.8, 50)))
     draws = dist.transform(base[:1]).sample(20_000, random_state=0)
 
-    assert_allclose(dist.transform(base[:1]).mean() - 40, draws.mean() - 40, rtol=0.03)
+    noise = 4 * draws.std() / np.sqrt(draws.size)
+    assert_allclose(dist.transform(base[:1]).mean(), draws.mean(), rtol=0.0, atol=noise)
     assert np.isfinite(dist.transform(base[:1]).var()).all()
 
 

@@ -143,9 +143,11 @@ def test_short_lengthscales_enlarge_the_basis(wavy):
     small = fit_process(wavy, basis=HilbertBasis((5, 5)), extra_variances=(1.0,))
     large = fit_process(wavy, basis=HilbertBasis((20, 20), 2.0), extra_variances=(1.0,))
     grid, one = np.linspace(-1, 1, 21), np.ones(1)
+    gap = small.mean_grid(grid, grid, one) - large.mean_grid(grid, grid, one)
 
     assert small.basis.sizes[0] > 5
-    assert_allclose(small.mean_grid(grid, grid, one), large.mean_grid(grid, grid, one), atol=0.03)
+    # Small against the posterior's spread; five functions that may not grow are off by half of it.
+    assert np.sqrt(np.mean(gap**2 / large.variance_grid(grid, grid, one))) < 0.25
 
 
 def test_capped_basis_warns(wavy):

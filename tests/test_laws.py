@@ -324,23 +324,31 @@ def test_crps_is_the_squared_distance_to_the_outcome(case, data):
 # ---------------------------------------------------------------------------- shapes and slices
 
 
+def assert_same(found, wanted, message=""):
+    """Check numbers up to rounding, which may differ between arrays of different shapes.
+
+    Processors work on several elements at once, and on those that are left over in another way.
+    """
+    assert_allclose(found, wanted, rtol=1e-10, atol=1e-13, err_msg=message)
+
+
 @over(CASES)
 def test_points_follow_one_rule(case):
     """A scalar, a column, a matrix and a shared grid give the same numbers."""
     dist = case.make(seed=1)
-    grid = np.array([-0.5, 0.3, 1.1])
+    grid = np.array([-0.5, 1.1])
     everywhere = np.tile(grid, (len(dist), 1))
 
     for method in METHODS:
         evaluate = getattr(dist, method)
         values = evaluate(everywhere)
-        assert values.shape == (len(dist), 3)
+        assert values.shape == (len(dist), 2)
         assert values.flags.writeable
-        assert_array_equal(evaluate(grid[np.newaxis, :]), values)
+        assert_same(evaluate(grid[np.newaxis, :]), values)
         for k, point in enumerate(grid):
-            assert_array_equal(evaluate(point), values[:, k])
-            assert_array_equal(evaluate(np.full(len(dist), point)), values[:, k])
-            assert_array_equal(evaluate([point] * len(dist)), values[:, k])
+            assert_same(evaluate(point), values[:, k])
+            assert_same(evaluate(np.full(len(dist), point)), values[:, k])
+            assert_same(evaluate([point] * len(dist)), values[:, k])
 
 
 SLICES = [2, -1, slice(1, 3), slice(None, None, -1), [3, 0, 0], np.array([True, False, True, True])]
@@ -367,9 +375,7 @@ def test_slicing_commutes_with_every_method(case):
         if len(rows) == 3:
             found |= {"mean": part.mean(), "var": part.var(), "crps": part.crps(y[rows])}
         for method, values in found.items():
-            assert_allclose(
-                values, wanted[method][rows], rtol=1e-10, atol=1e-13, err_msg=f"{method}, {key}"
-            )
+            assert_same(values, wanted[method][rows], f"{method}, {key}")
 
 
 @over(CASES)
@@ -389,7 +395,7 @@ def test_an_empty_slice_gives_empty_answers(case):
 
 @over(CASES)
 def test_blocks_do_not_change_the_numbers(case, monkeypatch):
-    """Evaluation row by row, as a small memory budget has it, gives exactly the same."""
+    """Evaluation row by row, as a small memory budget has it, gives the same."""
     dist = case.make(seed=1)
     grid = dist.ppf(LEVELS[:, ::5])
     y = grid[:, 1]
@@ -402,7 +408,7 @@ def test_blocks_do_not_change_the_numbers(case, monkeypatch):
     monkeypatch.setattr(distributions_base, "BLOCK_ELEMENTS", 1)
 
     for in_blocks, at_once in zip(answers(), whole, strict=True):
-        assert_array_equal(in_blocks, at_once)
+        assert_same(in_blocks, at_once)
 
 
 @over([case for case in CASES if not case.name.endswith(("custom", "without sf", "cdf only"))])

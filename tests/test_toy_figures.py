@@ -15,7 +15,7 @@ from regcal.reproduce.toy import PAPER, ToyStudy, Training, both_branches
 
 @pytest.fixture(scope="module")
 def training() -> Training:
-    return Training("BRR", ToyMixture().sample(600, random_state=0))
+    return Training("BRR", ToyMixture().sample(1800, random_state=0))
 
 
 def test_the_truth_has_both_branches_and_a_normal_has_not():
