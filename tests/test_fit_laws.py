@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import regcal
-from regcal.calibrators import cells, sample
+from regcal.calibrators import cells, held_out
 
 N_ROWS = 300
 NAMES = ["scale", "pit", "e-logistic", "e-beta", "e-isotonic", "gpc", "gp-density"]
@@ -50,7 +50,7 @@ def test_the_row_limit_does_not_show(name, regime, monkeypatch):
     dist, y = rows_of(regime)
     kept = probabilities(name, dist, y)
 
-    monkeypatch.setattr(sample, "MAX_ROWS", N_ROWS - 5)
+    monkeypatch.setattr(held_out, "MAX_ROWS", N_ROWS - 5)
     monkeypatch.setattr(cells, "_MAX_POINTS", 100)
 
     assert_allclose(probabilities(name, dist, y), kept, atol=0.005)

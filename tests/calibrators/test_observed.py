@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 import regcal
-from regcal.calibrators import Observed, Targets, cells, sample
+from regcal.calibrators import Observed, Targets, cells, held_out
 from regcal.calibrators.gp_steps import limited
 
 FEW = 150  # rows that are kept in tests of many rows
@@ -23,7 +23,7 @@ COUNTED = ["scale", "pit", "e-logistic", "e-beta", "e-isotonic", "gpc", "gp-dens
 @pytest.fixture
 def few_kept(monkeypatch):
     """Let rows be sampled, and points merged, from a few hundred rows on."""
-    monkeypatch.setattr(sample, "MAX_ROWS", FEW)
+    monkeypatch.setattr(held_out, "MAX_ROWS", FEW)
     monkeypatch.setattr(cells, "_MAX_POINTS", FEW)
 
 
@@ -57,7 +57,7 @@ def observed_of(calibrator, parts, targets=None):
 def exact_fit(calibrator, dist, y):
     """Fit from all rows as they are, however many."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sample, "MAX_ROWS", len(y))
+        patched.setattr(held_out, "MAX_ROWS", len(y))
         patched.setattr(cells, "_MAX_POINTS", 10**9)
         return clone(calibrator).fit(dist, y)
 
@@ -228,7 +228,7 @@ def test_repeated_outcomes_count_less(few_kept):
     dist, y = regcal.Normal(loc[pairs[0]], np.ones(6000)), y[pairs[1]]
     counted = observed_of(make("pit"), batches(dist, y, 1000))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sample, "MAX_ROWS", 6000)
+        patched.setattr(held_out, "MAX_ROWS", 6000)
         wanted = limited(observed_of(make("pit"), [(dist, y)])).points[0].weights.sum()
 
     found = limited(counted).points[0].weights.sum()
@@ -333,7 +333,7 @@ def test_merging_joins_ranges(few_kept):
     weights = np.bincount(merged.points[0].levels, merged.points[0].weights)
     assert_allclose(weights, sum(part.rows.weights.sum() for part in parts))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sample, "MAX_ROWS", 4000)
+        patched.setattr(held_out, "MAX_ROWS", 4000)
         kept = parts[0].rows, parts[1].rows
         exact = regcal.OneVsRestCalibrator(thresholds=whole.thresholds_).fit_batches(
             (rows.dist, rows.y, rows.weights) for rows in kept

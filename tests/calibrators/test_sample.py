@@ -5,9 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import regcal
-from regcal.calibrators import sample
-from regcal.calibrators.held_out import HeldOut
-from regcal.calibrators.sample import Sample
+from regcal.calibrators import held_out
+from regcal.calibrators.held_out import HeldOut, Sample
 
 FEW = 150
 
@@ -15,7 +14,7 @@ FEW = 150
 @pytest.fixture(autouse=True)
 def few_kept(monkeypatch):
     """Let samples hold few rows."""
-    monkeypatch.setattr(sample, "MAX_ROWS", FEW)
+    monkeypatch.setattr(held_out, "MAX_ROWS", FEW)
 
 
 def rows_of(n, seed=0, weights=None):

@@ -66,7 +66,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         self
         """
         self._forget()
-        return self._learn(Observed(self, Targets.of(rows.y, rows.weights)).add_rows(rows))
+        return self._learn(Observed.all_of(self, rows))
 
     def partial_fit(self, dist: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from more rows, in addition to those of earlier calls.

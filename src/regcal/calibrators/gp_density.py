@@ -124,6 +124,25 @@ class PathPoints:
         level_mean = np.bincount(points.levels, points.weights * s) / np.where(total > 0, total, 1)
         return PathPoints(u, level_mean[points.levels], spread, points.weights)
 
+    def on_axes(self, axes: MapAxes) -> "AxisPoints":
+        """Return the points on the two axes of the process."""
+        along = (axes.probit_axis_slope(self.u), self.spread)
+        return AxisPoints(axes.probit_axis(self.u), self.s, along)
+
+
+@dataclass(frozen=True)
+class AxisPoints:
+    """Points on the axes of the process, and the direction of the paths through them."""
+
+    x: Array
+    s: Array
+    along: tuple[Array, Array]
+
+    def slopes(self, basis: HilbertBasis) -> TensorDesign:
+        """Return the design of slopes along the paths, which the constant does not change."""
+        columns = np.tile([0.0, 1.0], (len(self.x), 1))
+        return TensorDesign.slopes(basis, self.x, self.s, self.along, columns)
+
 
 def on_paths(points: Points, start: ProbitMap, axes: MapAxes, step: float) -> PathPoints:
     """Return outcomes on the axes, after the start map, spread over their rounding step if any.
@@ -166,7 +185,7 @@ def placed(
 
 def barrier_points(rows: HeldOut, start: ProbitMap, axes: MapAxes) -> PathPoints:
     """Return points on the paths of representative rows, at which eta has to increase."""
-    medians = Transformed(rows.dist, start).from_probit(0.0)
+    medians = rows.dist.from_probit(start.inverse(np.zeros((1, 1))))[:, 0]
     order = np.argsort(medians, kind="stable")
     share = np.cumsum(rows.weights[order]) / rows.weights.sum()
     levels = (np.arange(_BARRIER_ROWS) + 0.5) / _BARRIER_ROWS
@@ -185,21 +204,17 @@ def fit_paths(
     points: PathPoints, barrier: PathPoints, axes: MapAxes, prior: Prior, kernel: Kernel | None
 ) -> FittedProcess:
     """Fit the process so that eta at the outcomes looks standard normal, and increases."""
-
-    def slopes(basis: HilbertBasis, at: PathPoints) -> TensorDesign:
-        along = (axes.probit_axis_slope(at.u), at.spread)
-        columns = np.stack([np.zeros_like(at.u), np.ones_like(at.u)], axis=-1)
-        return TensorDesign.slopes(basis, axes.probit_axis(at.u), at.s, along, columns)
+    columns = prior.columns(points.u)
+    places, folds = points.on_axes(axes), barrier.on_axes(axes)
 
     def likelihood(basis: HilbertBasis) -> TransformationLikelihood:
-        x = axes.probit_axis(points.u)
-        values = TensorDesign.values(basis, x, points.s, prior.columns(points.u))
         increasing = None
         if len(barrier.u):
             soft = SoftSlope(barrier.weights, _BARRIER_WIDTH)
-            increasing = Barrier(slopes(basis, barrier), soft)
+            increasing = Barrier(folds.slopes(basis), soft)
+        values = TensorDesign.values(basis, places.x, places.s, columns)
         return TransformationLikelihood(
-            values, slopes(basis, points), points.u, points.weights, increasing
+            values, places.slopes(basis), points.u, points.weights, increasing
         )
 
     return fit_map_process(likelihood, points.weights.sum(), prior, kernel)

@@ -8,7 +8,7 @@ is a prior object: the base model (`IdentityPrior`) or 1/2 (`FlatPrior`).
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import log_ndtr, ndtri
@@ -32,7 +32,7 @@ from regcal.gp import (
     fit_process,
 )
 from regcal.gp.laplace import LaplaceLikelihood
-from regcal.maps import ProbitMap, Surface
+from regcal.maps import ProbitMap, Surface, log_change
 from regcal.maps.scale import IDENTITY
 from regcal.maps.surface_curves import SMALLEST_SLOPE
 
@@ -100,63 +100,13 @@ def choose_start(outcomes: Points) -> ProbitMap:
     scale, pit = solve_scale(outcomes), solve_pit(outcomes)
     price = 0.5 * np.log(weights.sum())
 
-    def gain(mapping: ProbitMap) -> float:
-        image, slope = mapping.image_and_slope(z)
-        return float(weights @ (0.5 * (z - image) * (z + image) + np.log(slope)))
-
-    if gain(pit) - gain(scale) > price * len(pit.knots):
+    gain_of_scale, gain_of_pit = (float(weights @ log_change(one, z)) for one in (scale, pit))
+    if gain_of_pit - gain_of_scale > price * len(pit.knots):
         return pit
-    return scale if gain(scale) > price else IDENTITY
+    return scale if gain_of_scale > price else IDENTITY
 
 
 # --------------------------------------------------------------------------------------- 3. prior
-
-
-class Prior(Protocol):
-    """What the process returns to where there are few data."""
-
-    @property
-    def link(self) -> Link:
-        """What turns the process into a probability."""
-        ...
-
-    @property
-    def variances(self) -> tuple[float, ...]:
-        """Prior variances of the linear terms."""
-        ...
-
-    @property
-    def hyper_prior(self) -> HyperPrior | None:
-        """Prior of the process's own parameters."""
-        ...
-
-    def start(self, outcomes: Points) -> ProbitMap:
-        """Return what is done to the base's probit first."""
-        ...
-
-    def mean(self, u: Array) -> Array:
-        """Return the prior mean on the scale of the link."""
-        ...
-
-    def columns(self, u: Array) -> Array:
-        """Return the columns of the linear terms."""
-        ...
-
-    def row_share(self, n_rows: float, n_thresholds: int) -> float:
-        """Return what a pair of a row and a threshold counts for."""
-        ...
-
-    def largest_sizes(self, n_rows: float) -> tuple[int, int]:
-        """Return the most basis functions per axis for so many rows."""
-        ...
-
-    def surface(self, process: FittedProcess, axes: MapAxes, start: ProbitMap) -> Surface:
-        """Return the process as a map, averaged over its posterior."""
-        ...
-
-    def checked(self, surface: Surface, outcomes: Points, rows: HeldOut) -> Surface:
-        """Return a map that holds beyond the outcomes and does no harm on its own rows."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -243,6 +193,9 @@ class FlatPrior:
     def checked(self, surface: Surface, outcomes: Points, rows: HeldOut) -> Surface:
         """Return the map as it is."""
         return surface
+
+
+Prior = IdentityPrior | FlatPrior
 
 
 # ------------------------------------------------------------------------------------- 4. process
@@ -333,9 +286,7 @@ def with_bounded_tails(surface: Surface, outcomes: Points) -> Surface:
 def mean_gain(surface: Surface, rows: HeldOut) -> float:
     """Return the mean gain in log density over the start alone, on the rows it was learnt from."""
     some = rows.take(np.arange(0, len(rows), max(1, len(rows) // _CHECKED_ROWS)))
-    whole, start = (
-        Transformed(some.dist, mapping).log_change(some.z) for mapping in (surface, surface.start)
-    )
+    whole = Transformed(some.dist, surface).log_change(some.z)
     with np.errstate(invalid="ignore"):
-        gain = whole - start
+        gain = whole - log_change(surface.start, some.z)
     return float(np.average(np.where(np.isfinite(gain), gain, 0.0), weights=some.weights))

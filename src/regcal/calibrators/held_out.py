@@ -1,16 +1,26 @@
-"""Held-out rows: predictions, outcomes and weights, with what every fit asks of them."""
+"""Held-out rows with what every fit asks of them, and the sample of rows that is kept."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, reduce
+from typing import Any, Self
 
 import numpy as np
+from scipy.special import ndtr
 
 from regcal._caching import WithoutCaches
 from regcal._validation import Array, check_targets, check_weights
-from regcal.distributions import Distribution, as_distribution, concatenate
+from regcal.distributions import Distribution, Quantiles, as_distribution, concatenate
 from regcal.distributions.stacked import joined
+
+# So many rows are kept.
+MAX_ROWS = 2**14
+
+# Parts are joined when there are so many of them.
+_MAX_PARTS = 256
+
+# Sampled rows of classes that cannot be joined are tabulated at these probits.
+_PROBITS = np.linspace(-6.0, 6.0, 97)
 
 # Numbers that agree in so many bits, about seven digits, count as equal. Other processors round
 # differently in the last digit, and what was equal must not become different by that.
@@ -97,8 +107,9 @@ class HeldOut(WithoutCaches):
 
     def counted(self) -> "HeldOut":
         """Return the rows whose weight is not 0."""
-        check_weights(self.weights, len(self))
-        return self if self.weights.all() else self.take(np.flatnonzero(self.weights))
+        if self.weights.all():
+            return self
+        return self.take(np.flatnonzero(check_weights(self.weights, len(self))))
 
     def take(self, places: Any) -> "HeldOut":
         """Return some of the rows."""
@@ -118,3 +129,131 @@ class HeldOut(WithoutCaches):
         if "_at_outcomes" in vars(self):
             vars(part)["_at_outcomes"] = tuple(known[places] for known in self._at_outcomes)
         return part
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows with random priorities: the `MAX_ROWS` of largest priority stay.
+
+    Priority sampling (Duffield, Lund and Thorup, 2007): a row of weight w has the priority w / U
+    for a uniform U. With the largest priority that was dropped, max(w, dropped) is an unbiased
+    weight for what a kept row stands for, and samples of disjoint sets of rows merge.
+
+    U follows from the row itself, from seven digits of the outcome and of its probit: neither the
+    order of rows nor the last digit of a number matters, and rows that are equal are one row.
+
+    Parameters
+    ----------
+    parts : tuple of HeldOut
+    uniforms : tuple of ndarray
+        U of the rows of each part, once rows have been dropped.
+    dropped : float
+        Largest priority of a row that is not kept; 0 while all are.
+    """
+
+    parts: tuple[HeldOut, ...] = ()
+    uniforms: tuple[Array, ...] = ()
+    dropped: float = 0.0
+
+    @property
+    def complete(self) -> bool:
+        """Whether no row has been dropped."""
+        return self.dropped == 0
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    def add(self, rows: HeldOut) -> Self:
+        """Return these rows and more, dropping the least if they are too many."""
+        if self.complete:
+            return self._with((rows,), ())
+        uniforms = uniforms_of(rows)
+        known = np.isin(uniforms, np.concatenate(self.uniforms))
+        wanted = np.flatnonzero(known | (rows.weights / uniforms > self.dropped))
+        return self._with((rows.take(wanted),), (uniforms[wanted],))
+
+    def merge(self, other: "Sample") -> "Sample":
+        """Return the rows of both, dropping the least if they are too many."""
+        if self.complete != other.complete:
+            drawn, whole = (other, self) if self.complete else (self, other)
+            return reduce(Sample.add, whole.parts, drawn)
+        most = replace(self, dropped=max(self.dropped, other.dropped))
+        return most._with(other.parts, other.uniforms)
+
+    def _with(self, parts: tuple[HeldOut, ...], uniforms: tuple[Array, ...]) -> Self:
+        kept = replace(self, parts=self.parts + parts, uniforms=self.uniforms + uniforms)
+        most = MAX_ROWS * (1.0 if kept.complete else 1.5)
+        return kept.trimmed() if len(kept) > most or len(kept.parts) > _MAX_PARTS else kept
+
+    def trimmed(self) -> Self:
+        """Return at most `MAX_ROWS` rows, in one part where that is possible."""
+        if len(self) <= MAX_ROWS:
+            known = (np.concatenate(self.uniforms),) if self.uniforms else ()
+            return replace(self, parts=(HeldOut.joined(self.parts),), uniforms=known)
+        weights, uniforms, first = self._distinct()
+        priorities = weights / uniforms
+        least = np.sort(priorities)[: max(0, len(first) - MAX_ROWS)]
+        dropped = float(least.max(initial=self.dropped))
+        chosen = np.flatnonzero(priorities > dropped)
+        chosen = chosen[np.argsort(first[chosen])]
+        rows = self._taken(first[chosen]).reweighted(weights[chosen])
+        known = (uniforms[chosen],) if dropped > 0 else ()
+        return replace(self, parts=(rows,), uniforms=known, dropped=dropped)
+
+    def _distinct(self) -> tuple[Array, Array, np.ndarray]:
+        """Return weight and U of distinct rows, and the place of the first of each."""
+        weights = np.concatenate([part.weights for part in self.parts])
+        known = self.uniforms or tuple(map(uniforms_of, self.parts))
+        uniforms, first, place = np.unique(
+            np.concatenate(known), return_index=True, return_inverse=True
+        )
+        return np.bincount(place, weights).astype(float), uniforms, first
+
+    def _taken(self, places: np.ndarray) -> HeldOut:
+        """Return the rows at increasing places of all parts together, in plain arrays."""
+        starts = np.cumsum([0, *map(len, self.parts)])
+        own = np.split(places, np.searchsorted(places, starts[1:-1]))
+        parts = [
+            part.take(numbers - start)
+            for part, numbers, start in zip(self.parts, own, starts[:-1], strict=True)
+            if len(numbers)
+        ]
+        return HeldOut.joined([part.with_dist(_plain(part.dist)) for part in parts])
+
+    def all(self) -> HeldOut:
+        """Return the rows in one batch, with the weights of what they stand for."""
+        whole = self._whole()
+        (rows,) = whole.parts
+        return rows if self.complete else rows.reweighted(np.maximum(rows.weights, whole.dropped))
+
+    @property
+    def own_weights(self) -> Array:
+        """The weights of the rows themselves, in the order of `all`."""
+        return self._whole().parts[0].weights
+
+    def _whole(self) -> Self:
+        return self if len(self.parts) == 1 and len(self) <= MAX_ROWS else self.trimmed()
+
+
+def _plain(dist: Distribution) -> Distribution:
+    """Return rows that hold nothing but their own arrays; a table of quantiles if need be."""
+    if joined([dist, dist]) is not None:
+        return dist
+    return Quantiles(ndtr(_PROBITS), dist.from_probit(_PROBITS[np.newaxis, :]))
+
+
+def uniforms_of(rows: HeldOut) -> Array:
+    """Return numbers in (0, 1] that look random and follow from each row's z and y alone."""
+    mixed = np.zeros(len(rows), dtype=np.uint64)
+    for values in (rows.z, rows.y):
+        # adding 0 makes of -0.0 what it is equal to
+        mixed = _scrambled(mixed ^ (without_last_digits(values) + 0.0).view(np.uint64))
+    return ((mixed >> np.uint64(11)).astype(np.float64) + 1.0) * 2.0**-53
+
+
+def _scrambled(x: np.ndarray) -> np.ndarray:
+    """Return the finaliser of SplitMix64 (Steele, Lea and Flood, 2014)."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))

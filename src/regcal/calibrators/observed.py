@@ -10,8 +10,7 @@ import numpy as np
 from regcal._caching import WithoutCaches
 from regcal._validation import Array
 from regcal.calibrators.cells import Cells, Coordinates, Points
-from regcal.calibrators.held_out import HeldOut
-from regcal.calibrators.sample import Sample
+from regcal.calibrators.held_out import HeldOut, Sample
 from regcal.calibrators.targets import Targets
 
 if TYPE_CHECKING:
@@ -66,6 +65,14 @@ class Observed(WithoutCaches):
         self.targets = Targets()
         self._sample = Sample()
         self._cells: tuple[Cells, ...] | None = None  # none while all rows are kept
+
+    @classmethod
+    def all_of(cls, calibrator: "Calibrator", rows: HeldOut) -> Self:
+        """Return what is observed of rows, of which there are no others."""
+        observed = cls(calibrator)
+        observed.layout, observed.fixed = Targets.of_checked(rows.y, rows.weights), True
+        observed.targets = observed.layout
+        return observed._blocks(rows)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.calibrator!r}, rows={self.n_rows})"
@@ -151,18 +158,21 @@ class Observed(WithoutCaches):
 
     def add_rows(self, rows: HeldOut) -> Self:
         """Add rows that have been checked and will not change."""
+        self.targets = self.targets.merge(Targets.of_checked(rows.y, rows.weights))
+        return self._blocks(rows)
+
+    def _blocks(self, rows: HeldOut) -> Self:
         if len(rows) <= _BLOCK:
-            return self._add(rows)
+            return self._take_in(rows)
         for start in range(0, len(rows), _BLOCK):
-            self._add(rows.take(slice(start, start + _BLOCK)))
+            self._take_in(rows.take(slice(start, start + _BLOCK)))
         return self
 
-    def _add(self, rows: HeldOut) -> Self:
+    def _take_in(self, rows: HeldOut) -> Self:
         self._forget()
         before = self._sample
         self.n_rows += len(rows)
         self.any_possible = self.any_possible or rows.any_possible
-        self.targets = self.targets.merge(Targets.of(rows.y, rows.weights))
         self._sample = before.add(rows)
         if self._cells is None and self._sample.complete:
             return self
@@ -197,7 +207,7 @@ class Observed(WithoutCaches):
             raise ValueError(msg)
         if other._cells is None:
             merged = copy.copy(self)
-            return merged._add(other.rows) if other.n_rows else merged
+            return merged.add_rows(other.rows) if other.n_rows else merged
         if self._cells is None:
             return other.merge(self)
         merged = copy.copy(self)._forget()

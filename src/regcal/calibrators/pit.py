@@ -150,13 +150,21 @@ def _hat_functions(knots: Array, values: Array) -> tuple[Array, Array]:
 
     The outer hats are constant beyond their knots.
     """
-    n_knots = len(knots)
-    hats, integrals = np.empty((2, len(values), n_knots))
-    for k in range(n_knots):
-        curve = PiecewiseMap.with_slopes(knots, np.eye(n_knots)[k], 0.0)
-        integrals[:, k] = curve(values)
-        hats[:, k] = np.interp(values, knots, np.eye(n_knots)[k])
-    return hats, integrals
+    widths = np.diff(knots)
+    interval = np.searchsorted(knots[1:-1], values, side="right")
+    held = np.clip(values, knots[0], knots[-1])
+    inside, rows = held - knots[interval], np.arange(len(values))
+    share = inside / widths[interval]
+    hats = np.zeros((len(values), len(knots)))
+    hats[rows, interval], hats[rows, interval + 1] = 1.0 - share, share
+    # the hats of intervals that lie behind, whole; then those of the own one
+    halves = np.zeros((len(knots), len(knots)))
+    for k, width in enumerate(widths):
+        halves[k + 1 :, k : k + 2] += 0.5 * width
+    integrals = halves[interval]
+    integrals[rows, interval] += inside * (1.0 - 0.5 * share)
+    integrals[rows, interval + 1] += 0.5 * inside * share
+    return hats, integrals + hats * (values - held)[:, np.newaxis]
 
 
 def _fit_slopes(data: _Standard, knots: Array, prior_rows: float) -> tuple[float, Array]:

@@ -60,10 +60,11 @@ class Targets:
         targets = check_column(y, "y")
         weights = check_weights(sample_weight, len(targets))
         used = weights > 0
-        return cls._of(targets[used], weights[used], 0.0)
+        return cls.of_checked(targets[used], weights[used])
 
     @classmethod
-    def _of(cls, y: Array, weights: Array, step: float, ends: Any = None) -> Self:
+    def of_checked(cls, y: Array, weights: Array, step: float = 0.0, ends: Any = None) -> Self:
+        """Return the targets of outcomes, or of cells of a width between two ends."""
         low, high = (float(y.min()), float(y.max())) if ends is None else ends
         if step == 0:
             y, weights = _merged(y, weights, step)
@@ -73,12 +74,12 @@ class Targets:
         return cls(y, weights, low, high, step)
 
     def merge(self, other: "Targets") -> "Targets":
-        """Return the summary of both sets of rows."""
+        """Return the targets of both sets of rows."""
         if not len(other.values):
             return self
         if not len(self.values):
             return other
-        return self._of(
+        return self.of_checked(
             np.concatenate([self.values, other.values]),
             np.concatenate([self.weights, other.weights]),
             max(self.step, other.step),

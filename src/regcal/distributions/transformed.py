@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from regcal._validation import Array
 from regcal.distributions.base import Distribution, ProbitDistribution, joined_kinks
-from regcal.maps import Curve, Path
+from regcal.maps import Curve, Path, log_change
 
 # Beyond these, probits cannot be told from probabilities that are 0 or 1 as floats.
 _LAST_PROBITS = (-38.0, 8.2)
@@ -94,9 +94,7 @@ class Transformed(ProbitDistribution):
         return self._evaluate("_log_change", *self._as_points(probits, "probits"))
 
     def _log_change(self, z: Array) -> Array:
-        eta, slope = self._curve.image_and_slope(z)
-        with np.errstate(invalid="ignore"):
-            return 0.5 * (z - eta) * (z + eta) + np.log(slope)
+        return log_change(self._curve, z)
 
     def _probit(self, points: Array) -> Array:
         return self._curve(self.base._probit(points))

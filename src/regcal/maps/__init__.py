@@ -4,7 +4,7 @@ Maps know nothing of how they were learnt, nor of distributions: `regcal.distrib
 applies them.
 """
 
-from regcal.maps.base import Chain, Curve, Path, ProbitMap
+from regcal.maps.base import Chain, Curve, Path, ProbitMap, log_change
 from regcal.maps.piecewise import PiecewiseMap
 from regcal.maps.scale import ScaleMap
 from regcal.maps.spline import RationalQuadraticSpline
@@ -19,4 +19,5 @@ __all__ = [
     "RationalQuadraticSpline",
     "ScaleMap",
     "Surface",
+    "log_change",
 ]
