@@ -189,7 +189,9 @@ def barrier_points(rows: HeldOut, start: ProbitMap, axes: MapAxes) -> PathPoints
     order = np.argsort(medians, kind="stable")
     share = np.cumsum(rows.weights[order]) / rows.weights.sum()
     levels = (np.arange(_BARRIER_ROWS) + 0.5) / _BARRIER_ROWS
-    chosen = order[np.unique(np.searchsorted(share, levels))]
+    chosen = order[np.searchsorted(share, levels)]
+    # a row that occurs twice is one row
+    chosen = chosen[np.sort(np.unique(rows.distinct[chosen], return_index=True)[1])]
     targets = np.linspace(axes.low, axes.high, _BARRIER_LEVELS + 2)[1:-1]
     grid = np.broadcast_to(targets, (len(chosen), len(targets)))
     dist: Distribution = Transformed(rows.dist[chosen], start)

@@ -1,0 +1,29 @@
+"""A weight of 2 is two rows, for every calibrator and from two rows on."""
+
+import cases
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import regcal
+
+# The paper's method draws pairs of rows, and so draws others from rows that are repeated.
+NAMES = [name for name in regcal.calibrator_names() if name != "gpc-paper"]
+
+
+@pytest.mark.parametrize("n_rows", [2, 3, 5, 8, 13, 20, 40])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_weight_of_two_is_two_rows(name, n_rows, rng):
+    """Repeated rows teach what their weight does."""
+    dist = regcal.Normal(2 * rng.normal(size=n_rows), rng.uniform(0.5, 2.0, n_rows))
+    y = dist.loc + 1.5 * dist.scale * rng.normal(size=n_rows)
+    times = rng.integers(1, 4, n_rows)
+    rows = np.repeat(np.arange(n_rows), times)
+    calibrator = regcal.get_calibrator(name, **cases.PARAMETERS.get(name, {}))
+
+    weighted = calibrator.fit(dist, y, times).transform(dist)
+    grid = np.linspace(-5.0, 5.0, 21)[np.newaxis]
+    found = weighted.cdf(grid)
+    repeated = calibrator.fit(dist[rows], y[rows]).transform(dist)
+
+    assert_allclose(repeated.cdf(grid), found, atol=1e-6)
