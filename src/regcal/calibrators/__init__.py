@@ -1,7 +1,11 @@
 """Calibrators: Distribution in, Distribution out."""
 
 from regcal.calibrators.auto import AutoCalibrator, CandidateScore
-from regcal.calibrators.base import Calibrator, IdentityCalibrator
+from regcal.calibrators.base import (
+    Calibrator,
+    IdentityCalibrator,
+    ImpossibleOutcomesWarning,
+)
 from regcal.calibrators.gp_density import DensityCalibrator
 from regcal.calibrators.gp_paper import PaperGPCalibrator
 from regcal.calibrators.gp_threshold import GPCalibrator
@@ -19,6 +23,7 @@ __all__ = [
     "DensityCalibrator",
     "GPCalibrator",
     "IdentityCalibrator",
+    "ImpossibleOutcomesWarning",
     "Observed",
     "OneVsRestCalibrator",
     "PITCalibrator",

@@ -97,6 +97,8 @@ class AutoCalibrator(Calibrator):
     'scale'
     """
 
+    _needs_density = True
+
     def __init__(
         self, candidates: Sequence[tuple[str, Calibrator]] | None = None, *, random_state: int = 0
     ) -> None:
@@ -151,7 +153,7 @@ class AutoCalibrator(Calibrator):
         ends = np.cumsum([0, *counts])
         place = next(k for k, score in enumerate(self.scores_) if score.chosen)
         which = slice(ends[place], ends[place + 1])
-        self.calibrator_ = chosen.solve(observed.part(clone(chosen), which))
+        self.calibrator_ = chosen._learn(observed.part(chosen, which))
 
     def _transform(self, dist: Distribution) -> Distribution:
         return self.calibrator_.transform(dist)

@@ -5,6 +5,7 @@
 calibrator solves for its map. Batches and partitions go the same way.
 """
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
@@ -18,6 +19,22 @@ from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.observed import Observed, check_observed
 from regcal.calibrators.targets import Targets
 from regcal.distributions import Distribution, as_distribution
+
+
+class ImpossibleOutcomesWarning(UserWarning):
+    """Some outcomes have no density under their predictions, and a fit leaves them out.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from regcal import Histogram, ImpossibleOutcomesWarning, ScaleCalibrator
+    >>> dist = Histogram([0.0, 1.0], [[1.0], [1.0], [1.0]])
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", ImpossibleOutcomesWarning)
+    ...     calibrator = ScaleCalibrator().fit(dist, [0.2, 0.7, 1.5])
+    >>> calibrator.n_rows_seen_
+    3
+    """
 
 
 class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
@@ -36,6 +53,9 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
     (True, array([1.]))
     """
 
+    # Whether outcomes without a density, which have no probit or no slope, teach it nothing.
+    _needs_density = False
+
     def fit(self, dist: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from predictions and outcomes of rows the model has not been trained on.
 
@@ -52,7 +72,9 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         -------
         self
         """
-        return self.fit_rows(HeldOut.checked(dist, y, sample_weight))
+        rows = HeldOut.checked(dist, y, sample_weight)
+        self.warn_of_impossible(rows.n_possible, len(rows))
+        return self.fit_rows(rows)
 
     def fit_rows(self, rows: HeldOut) -> Self:
         """Learn from rows that have been checked.
@@ -92,7 +114,10 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
                 )
                 raise ValueError(msg)
             self.observed_ = self.new_observed()
-        return self._learn(self.observed_.add(dist, y, sample_weight))
+        before = self.observed_.n_rows - self.observed_.n_possible
+        observed = self.observed_.add(dist, y, sample_weight)
+        self.warn_of_impossible(observed.n_possible + before, observed.n_rows)
+        return self._learn(observed)
 
     def fit_batches(self, batches: Iterable[Sequence[Any]]) -> Self:
         """Learn from rows that come in batches, which are read once and not kept.
@@ -163,7 +188,25 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
             )
             raise ValueError(msg)
         self._forget()
+        self.warn_of_impossible(observed.n_possible, observed.n_rows)
         return self._learn(observed)
+
+    def warn_of_impossible(self, n_possible: int, n_rows: int) -> None:
+        """Tell how many outcomes are left out because they have no density, if any are.
+
+        Parameters
+        ----------
+        n_possible, n_rows : int
+            Number of outcomes with a density, and of all.
+        """
+        if self._needs_density and 0 < n_possible < n_rows:
+            msg = (
+                f"{n_rows - n_possible} of {n_rows} outcomes have no density under their "
+                "predictions: they lie at an end of what is predicted, beyond it, or in a hole. "
+                f"{type(self).__name__} leaves them out where it needs a density. Widen the "
+                "predictions, or take a calibrator of segments such as e-beta."
+            )
+            warnings.warn(msg, ImpossibleOutcomesWarning, stacklevel=3)
 
     def transform(self, dist: Any) -> Distribution:
         """Return the calibrated distributions of new predictions.
@@ -183,7 +226,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         if observed.n_rows == 0:
             msg = "There are no rows to learn from. Pass at least one batch."
             raise ValueError(msg)
-        if not observed.any_possible:
+        if not observed.n_possible:
             msg = (
                 f"None of the {observed.n_rows} outcomes is possible under its predictive "
                 f"distribution (the first is y = {observed.rows.y[0]}). Check that predictions "

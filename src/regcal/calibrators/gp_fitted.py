@@ -22,6 +22,8 @@ class ProcessCalibrator(Calibrator):
     scaling or PIT recalibration (`start_`).
     """
 
+    _needs_density = True
+
     prior_: Prior
     start_: ProbitMap
     axes_: MapAxes

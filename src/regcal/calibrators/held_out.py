@@ -90,9 +90,9 @@ class HeldOut(WithoutCaches):
         return -self._at_outcomes[1]
 
     @property
-    def any_possible(self) -> bool:
-        """Whether any outcome has a density."""
-        return bool((np.isfinite(self.z) & np.isfinite(self.log_spread)).any())
+    def n_possible(self) -> int:
+        """The number of outcomes that lie inside of what is predicted, and have a density."""
+        return int(np.count_nonzero(np.isfinite(self.z) & np.isfinite(self.log_spread)))
 
     @cached_property
     def distinct(self) -> np.ndarray:

@@ -42,7 +42,8 @@ class Observed(WithoutCaches):
 
     Attributes
     ----------
-    n_rows : int
+    n_rows, n_possible : int
+        Number of rows, and of those whose outcome has a density.
     targets : Targets
         The outcomes so far.
 
@@ -61,7 +62,7 @@ class Observed(WithoutCaches):
         self.layout = Targets() if targets is None else targets
         self.fixed = targets is not None
         self.n_rows = 0
-        self.any_possible = False
+        self.n_possible = 0
         self.targets = Targets()
         self._sample = Sample()
         self._cells: tuple[Cells, ...] | None = None  # none while all rows are kept
@@ -119,7 +120,7 @@ class Observed(WithoutCaches):
 
         All rows follow if the factors are equal. Else the kept rows stand for all.
         """
-        changed = copy.copy(self)._forget()
+        changed = copy.copy(self)  # without what was derived
         rows = self.rows
         if self._cells is not None and np.ptp(factors) <= 1e-9 * factors.max():
             changed._cells = tuple(cells.scaled(float(factors[0])) for cells in self._cells)
@@ -130,7 +131,7 @@ class Observed(WithoutCaches):
 
     def part(self, calibrator: "Calibrator", which: slice) -> "Observed":
         """Return what another calibrator would have observed, given which coordinates are its."""
-        part = copy.copy(self)._forget()
+        part = copy.copy(self)  # without what was derived
         part.calibrator = calibrator
         part._cells = None if self._cells is None else self._cells[which]
         return part
@@ -172,7 +173,7 @@ class Observed(WithoutCaches):
         self._forget()
         before = self._sample
         self.n_rows += len(rows)
-        self.any_possible = self.any_possible or rows.any_possible
+        self.n_possible += rows.n_possible
         self._sample = before.add(rows)
         if self._cells is None and self._sample.complete:
             return self
@@ -210,9 +211,9 @@ class Observed(WithoutCaches):
             return merged.add_rows(other.rows) if other.n_rows else merged
         if self._cells is None:
             return other.merge(self)
-        merged = copy.copy(self)._forget()
+        merged = copy.copy(self)  # without what was derived
         merged.n_rows += other.n_rows
-        merged.any_possible = self.any_possible or other.any_possible
+        merged.n_possible += other.n_possible
         merged.targets = self.targets.merge(other.targets)
         merged._lay_out()
         wanted = merged.calibrator._coordinates(merged.layout)

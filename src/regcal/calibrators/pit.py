@@ -70,6 +70,8 @@ class PITCalibrator(Calibrator):
     array([[0. , 0.5]])
     """
 
+    _needs_density = True
+
     def __init__(self, *, smooth: bool = True, prior_rows: float = 2.0) -> None:
         self.smooth = smooth
         self.prior_rows = prior_rows

@@ -40,6 +40,8 @@ class ScaleCalibrator(Calibrator):
     2.9
     """
 
+    _needs_density = True
+
     def __init__(self, *, prior_rows: float = 1.0) -> None:
         self.prior_rows = prior_rows
 

@@ -233,6 +233,7 @@ class CalibratedRegressorCV(
         """Pair the models with calibrators, one per fold or one for all."""
         pooled = HeldOut.joined(held_out)
         calibrator = self._resolved_calibrator(pooled)
+        calibrator.warn_of_impossible(pooled.n_possible, len(pooled))
         parts = [part.counted() for part in (held_out if self.ensemble_ else [pooled])]
         self._warn_of_constant(parts)
         fitted = Parallel(n_jobs=self.n_jobs)(
