@@ -1,30 +1,24 @@
-"""CalibratedRegressorCV and NormalResidualRegressor keep scikit-learn's contract and their own."""
+"""CalibratedRegressorCV keeps scikit-learn's contract and its own."""
 
 import pickle
-import warnings
 
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 from numpy.testing import assert_allclose
-from sklearn.base import BaseEstimator, RegressorMixin, clone
-from sklearn.ensemble import (
-    GradientBoostingRegressor,
-    HistGradientBoostingRegressor,
-    RandomForestRegressor,
-)
+from rows import QUICK_AUTO, Recorder
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import BayesianRidge, LinearRegression, QuantileRegressor, Ridge
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, TimeSeriesSplit
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from regcal import (
-    AutoCalibrator,
     CalibratedRegressorCV,
     IdentityCalibrator,
     Mixture,
@@ -32,16 +26,11 @@ from regcal import (
     NormalResidualRegressor,
     OneVsRestCalibrator,
     ScaleCalibrator,
-    get_calibrator,
     log_score,
-    paper_gpr,
     paper_ols,
     predict_dist,
 )
-from regcal.datasets import load_diabetes, load_forest_fires
-
-# auto without the Gaussian processes, which take their time
-QUICK_AUTO = AutoCalibrator([(name, get_calibrator(name)) for name in ("identity", "scale", "pit")])
+from regcal.datasets import load_forest_fires
 
 
 @parametrize_with_checks(
@@ -56,12 +45,6 @@ QUICK_AUTO = AutoCalibrator([(name, get_calibrator(name)) for name in ("identity
 def test_scikit_learn_contract(estimator, check):
     """All of scikit-learn's own checks pass."""
     check(estimator)
-
-
-@pytest.fixture
-def data(rng):
-    X = rng.normal(size=(150, 2))
-    return X, X @ [1.0, -2.0] + rng.standard_t(3, size=150)
 
 
 @pytest.fixture
@@ -189,15 +172,6 @@ def test_frozen_estimator_is_not_fitted_again(data):
     assert_allclose(base.coef_, coefficients)
 
 
-def test_number_of_folds_deals_rows_at_random(rng):
-    """Data sorted by the target do not make held-out rows look far off."""
-    X = np.sort(rng.uniform(-3, 3, size=(300, 1)), axis=0)
-    y = X[:, 0] ** 2 + 0.1 * rng.normal(size=300)
-    base = NormalResidualRegressor(RandomForestRegressor(10, random_state=0), cv=3).fit(X, y)
-
-    assert base.scale_ < 0.3
-
-
 def test_auto_chooses_once_on_all_held_out_rows(data):
     """One choice, explained, for all folds."""
     model = CalibratedRegressorCV(BayesianRidge(), QUICK_AUTO, ensemble=True).fit(*data)
@@ -235,105 +209,6 @@ def test_calibration_helps_on_real_data():
     )
 
     assert gain.mean() > 0.5
-
-
-# --------------------------------------------------------------------------------------- splitters
-
-
-class Recorder(RegressorMixin, BaseEstimator):
-    """Keeps what it was fitted on."""
-
-    def fit(self, X, y, sample_weight=None):
-        self.rows_, self.weights_ = np.asarray(X)[:, 0], sample_weight
-        return self
-
-    def predict(self, X, return_std=False):
-        return np.zeros(len(X)), np.ones(len(X))
-
-
-def test_groups_stay_together(rng):
-    """No group is on both sides of a split."""
-    X, groups = np.arange(60.0)[:, np.newaxis], np.repeat(np.arange(6), 10)
-    model = CalibratedRegressorCV(Recorder(), "identity", cv=GroupKFold(3), ensemble=True)
-
-    model.fit(X, rng.normal(size=60), groups=groups)
-
-    for member in model.members_:
-        used = groups[member.estimator.rows_.astype(int)]
-        assert len(np.unique(used)) == 4
-        assert len(used) == 40
-
-
-def test_time_order_is_kept(rng):
-    """With TimeSeriesSplit no model is trained on later rows than those it is calibrated on."""
-    X = np.arange(60.0)[:, np.newaxis]
-    cv = TimeSeriesSplit(3)
-    model = CalibratedRegressorCV(Recorder(), "scale", cv=cv, ensemble=True)
-
-    model.fit(X, rng.normal(size=60))
-
-    for member, (train, test) in zip(model.members_, cv.split(X), strict=True):
-        assert member.estimator.rows_.max() < test.min()
-        assert_allclose(member.estimator.rows_, train)
-        assert member.calibrator.n_rows_seen_ == len(test)
-
-
-# ----------------------------------------------------------------------------- weights and routing
-
-
-@pytest.mark.parametrize("ensemble", [True, False])
-@pytest.mark.parametrize("calibrator", ["scale", "pit", "e-beta", QUICK_AUTO], ids=str)
-def test_weights_count_as_repetitions(rng, ensemble, calibrator):
-    """With folds that keep repetitions together, a weight of 3 is a row that occurs 3 times."""
-    X = rng.normal(size=(60, 2))
-    y = X @ [1.0, -1.0] + rng.standard_t(3, size=60)
-    weights = rng.integers(1, 4, size=60)
-    rows, groups = np.repeat(np.arange(60), weights), np.arange(60) % 3
-    base = NormalResidualRegressor(LinearRegression())
-    model = CalibratedRegressorCV(base, calibrator, cv=GroupKFold(3), ensemble=ensemble)
-
-    weighted = clone(model).fit(X, y, sample_weight=weights, groups=groups)
-    repeated = clone(model).fit(X[rows], y[rows], groups=groups[rows])
-
-    expected = repeated.predict_dist(X).logpdf(y)
-    assert_allclose(weighted.predict_dist(X).logpdf(y), expected, rtol=1e-5, atol=1e-6)
-
-
-def test_weights_reach_estimator_and_calibrator(rng):
-    """Without routing, an estimator that takes weights gets those of its rows."""
-    X, weights = np.arange(30.0)[:, np.newaxis], np.arange(1.0, 31.0)
-    model = CalibratedRegressorCV(Recorder(), "scale", cv=KFold(3), ensemble=True)
-
-    model.fit(X, rng.normal(size=30), sample_weight=weights)
-
-    assert_allclose(model.members_[0].estimator.weights_, weights[10:])
-
-
-def test_estimator_without_weights_warns(data):
-    """Weights that the estimator cannot take are announced, not dropped in silence."""
-    X, y = data
-    model = CalibratedRegressorCV(make_pipeline(StandardScaler(), BayesianRidge()), "scale")
-
-    with pytest.warns(UserWarning, match=r"Pipeline\.fit takes no sample_weight"):
-        model.fit(X, y, sample_weight=np.ones(150))
-
-
-def test_metadata_routing_decides_where_weights_go(data):
-    """With routing, requests of the pipeline's steps and of the splitter are followed."""
-    X, y = data
-    weights = np.arange(1.0, 151.0)
-    groups = np.arange(150) % 5
-    with sklearn.config_context(enable_metadata_routing=True):
-        pipeline = make_pipeline(
-            StandardScaler().set_fit_request(sample_weight=False),
-            Recorder().set_fit_request(sample_weight=True),
-        )
-        model = CalibratedRegressorCV(pipeline, "scale", cv=GroupKFold(5), ensemble=True)
-        model.fit(X, y, sample_weight=weights, groups=groups)
-
-    for member in model.members_:
-        left_out = np.setdiff1d(weights, member.estimator[-1].weights_)
-        assert len(np.unique((left_out - 1) % 5)) == 1
 
 
 # ------------------------------------------------------------------------------- inside other tools
@@ -427,12 +302,6 @@ def test_polars_frames_give_what_arrays_give(data):
 # ------------------------------------------------------------------------------------------ errors
 
 
-def test_too_few_rows_for_the_folds():
-    """The message names rows, folds and the way out."""
-    with pytest.raises(ValueError, match=r"Cannot make 10 folds of n_samples=5 rows.*Lower cv"):
-        CalibratedRegressorCV(BayesianRidge(), cv=10).fit(np.arange(5.0)[:, None], np.arange(5.0))
-
-
 @pytest.mark.parametrize("spread", [0.0, np.nan])
 def test_base_without_a_spread(data, spread):
     """A base model that claims certainty, or does not know, is named."""
@@ -512,131 +381,3 @@ def test_predicting_before_fitting(data):
     """Nothing is predicted by a model that was not fitted."""
     with pytest.raises(NotFittedError):
         CalibratedRegressorCV(BayesianRidge()).predict_dist(data[0])
-
-
-# --------------------------------------------------------------------------------- residual models
-
-
-def test_least_squares_spread_is_the_textbooks(data):
-    """The unbiased residual variance, with degrees of freedom for coefficients and intercept."""
-    X, y = data
-    design = np.column_stack([np.ones(150), X])
-    rss = np.linalg.lstsq(design, y, rcond=None)[1][0]
-
-    model = paper_ols().fit(X, y)
-
-    assert_allclose(model.scale_, np.sqrt(rss / 147))
-    assert_allclose(model.predict_dist(X).mean(), model.predict(X))
-
-
-def test_degrees_of_freedom_count_what_the_last_step_sees(data):
-    """A pipeline that adds columns uses more degrees of freedom."""
-    X, y = data
-    model = NormalResidualRegressor(make_pipeline(PolynomialFeatures(2), LinearRegression()))
-    model.fit(X, y)
-
-    residuals = y - model.predict(X)
-    assert_allclose(model.scale_, np.sqrt(residuals @ residuals / (150 - 6)))
-
-
-def test_flexible_models_use_held_out_residuals(rng):
-    """A forest's training residuals are far too small; held-out ones tell the truth."""
-    X = rng.uniform(size=(300, 2))
-    y = rng.normal(size=300)
-    forest = RandomForestRegressor(20, random_state=0)
-
-    honest = NormalResidualRegressor(forest).fit(X, y).scale_
-    naive = NormalResidualRegressor(forest, cv=None).fit(X, y).scale_
-
-    assert naive < 0.6
-    assert 0.95 < honest < 1.3
-
-
-def test_boosting_residuals_match_a_hand_made_loop(rng):
-    """Held-out residuals come from the given splitter."""
-    X = rng.uniform(size=(90, 2))
-    y = X[:, 0] + rng.normal(size=90)
-    cv, booster = KFold(3), HistGradientBoostingRegressor(max_iter=5)
-    errors = np.concatenate(
-        [
-            y[test] - clone(booster).fit(X[train], y[train]).predict(X[test])
-            for train, test in cv.split(X)
-        ]
-    )
-
-    assert_allclose(
-        NormalResidualRegressor(booster, cv=cv).fit(X, y).scale_, np.sqrt(np.mean(errors**2))
-    )
-
-
-def test_no_degrees_of_freedom_left(rng):
-    """Asking for training residuals of a saturated fit is refused."""
-    X, y = rng.normal(size=(3, 5)), rng.normal(size=3)
-
-    with pytest.raises(ValueError, match="no degrees of freedom"):
-        NormalResidualRegressor(LinearRegression(), cv=None).fit(X, y)
-
-
-@pytest.mark.parametrize("load", [load_diabetes, load_forest_fires])
-def test_paper_gpr_converges_in_silence(load):
-    """The recipe warns neither about bounds nor about convergence, signal or not."""
-    data = load()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = paper_gpr().fit(data.X[::2], data.y[::2])
-
-    column = np.flatnonzero(model[0].get_support())
-    assert column == np.argmax(data.X[::2].var(axis=0))
-    assert (predict_dist(model, data.X).std() > 0).all()
-
-
-# ---------------------------------------------------------------------------- quantile regressors
-
-
-@pytest.mark.parametrize(
-    ("estimator", "name"),
-    [
-        (QuantileRegressor(alpha=0.0), "quantile"),
-        (HistGradientBoostingRegressor(loss="quantile", max_iter=5), "quantile"),
-        (GradientBoostingRegressor(loss="quantile", n_estimators=5, random_state=0), "alpha"),
-        (
-            make_pipeline(StandardScaler(), QuantileRegressor(alpha=0.0)),
-            "quantileregressor__quantile",
-        ),
-    ],
-    ids=["linear", "histogram boosting", "boosting", "pipeline"],
-)
-def test_quantile_regressors_are_joined(data, estimator, name):
-    """The quantiles are those of the regressor fitted once for each level, sorted."""
-    X, y = data
-    levels = (0.1, 0.5, 0.9)
-    model = MultiQuantileRegressor(estimator, levels).fit(X, y)
-
-    alone = [clone(estimator).set_params(**{name: q}).fit(X, y).predict(X) for q in levels]
-    wanted = np.sort(np.column_stack(alone), axis=1)
-    assert_allclose(model.predict_dist(X).ppf([levels]), wanted, atol=1e-9)
-    assert_allclose(model.predict(X), wanted[:, 1], atol=1e-9)
-    without = MultiQuantileRegressor(estimator, levels[::2]).fit(X, y)
-    assert_allclose(without.predict(X), without.predict_dist(X).median())
-
-
-def test_quantile_regressors_are_calibrated(data):
-    """Levels that were missed are put right by a wrapper around all levels together."""
-    X, y = data
-    narrow = MultiQuantileRegressor(QuantileRegressor(alpha=0.0), (0.3, 0.5, 0.7))
-    model = CalibratedRegressorCV(narrow, "pit", ensemble=False).fit(X, y)
-
-    low, high = model.predict_interval(X, 0.8).T
-    assert 0.7 < np.mean((low <= y) & (y <= high)) < 0.9
-
-
-@pytest.mark.parametrize("estimator", [Ridge(), HistGradientBoostingRegressor()])
-def test_what_is_no_quantile_regressor_is_refused(data, estimator):
-    with pytest.raises(ValueError, match=r'does not predict a quantile.*loss="quantile"'):
-        MultiQuantileRegressor(estimator).fit(*data)
-
-
-@pytest.mark.parametrize("levels", [(0.5,), (0.9, 0.1), (5, 95), (0.0, 0.5), ((0.1, 0.9),)])
-def test_levels_are_checked(data, levels):
-    with pytest.raises(ValueError, match="two increasing probabilities"):
-        MultiQuantileRegressor(QuantileRegressor(), levels).fit(*data)

@@ -1,22 +1,17 @@
-"""Whole fits of `regcal.gp`: the exact process, the search, the adaptive basis, hostile data."""
-
-import warnings
+"""Whole fits: the exact process, the adaptive basis, hostile data."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy import special
-from sklearn.exceptions import ConvergenceWarning
+from rows import noisy_labels
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process import kernels as exact_kernels
 
 from regcal.gp import (
-    RBF,
     BasisWarning,
     BinomialLikelihood,
     EvidenceSearch,
     HilbertBasis,
-    HyperPrior,
     Logit,
     Probit,
     ProcessPrior,
@@ -27,19 +22,6 @@ from regcal.gp import (
 )
 
 LINKS = [Probit(), Logit()]
-
-
-@pytest.fixture
-def rng():
-    return np.random.default_rng(20240611)
-
-
-# The exact Gaussian process of scikit-learn
-
-
-def noisy_labels(rng, n):
-    x = rng.uniform(-1, 1, (n, 2))
-    return x, (rng.logistic(size=n) < 4 * np.sin(3 * x[:, 0]) + 2 * x[:, 1]).astype(float)
 
 
 def test_classifier_matches_the_exact_process(rng):
@@ -58,84 +40,6 @@ def test_classifier_matches_the_exact_process(rng):
     probability = Logit().average(posterior.mean(design), posterior.variance(design))
     assert_allclose(probability, exact.predict_proba(new)[:, 1], atol=0.01)
     assert_allclose(posterior.log_evidence, exact.log_marginal_likelihood(), rtol=0.01)
-
-
-def test_search_reaches_the_optimum_of_the_exact_process(rng):
-    """The hyper-parameters we find are as good as scikit-learn's, by our own evidence."""
-    x, y = noisy_labels(rng, 120)
-    kernel = exact_kernels.ConstantKernel(1.0, (1e-2, 1e3)) * exact_kernels.RBF(
-        [0.5, 0.5], (0.1, 2.0)
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        exact = GaussianProcessClassifier(kernel, random_state=0).fit(x, y)
-    log_variance, *log_lengthscales = exact.kernel_.theta
-    basis = HilbertBasis((16, 16), boundary=2.5)
-    likelihood = BinomialLikelihood(TensorDesign.values(basis, *x.T), y, link=Logit())
-    prior = ProcessPrior(basis)
-    bounds = ((-2.3, 3.5), (np.log(0.1), np.log(2.0)), (np.log(0.1), np.log(2.0)))
-
-    ours = EvidenceSearch(bounds=bounds).run(likelihood, prior)
-
-    theirs = laplace_posterior(likelihood, prior, [0.5 * log_variance, *log_lengthscales])
-    assert ours.converged
-    assert ours.n_evaluations <= 30
-    assert ours.log_evidence >= theirs.log_evidence - 0.02
-
-
-# Search and adaptive basis
-
-
-@pytest.fixture
-def wavy(rng):
-    """Return cells on a threshold-major layout, with a wave of length-scale about 0.3."""
-    x0, x1 = np.tile(np.linspace(-1, 1, 25), 12), np.repeat(np.linspace(-1, 1, 12), 25)
-    trials = rng.uniform(5, 30, x0.size)
-    probability = special.ndtr(x0 + 0.8 * np.sin(5 * x0) * np.cos(2 * x1))
-    successes = rng.binomial(trials.astype(int), probability) / np.floor(trials) * trials
-
-    def likelihood_for(basis):
-        design = TensorDesign.values(basis, x0, x1, np.ones((x0.size, 1)))
-        return BinomialLikelihood(design, successes, trials, x0)
-
-    return likelihood_for
-
-
-def test_search_ends_at_a_stationary_point_from_anywhere(wavy):
-    """Far starts lead to one optimum, where the gradient is small."""
-    basis = HilbertBasis((14, 14))
-    prior, likelihood = ProcessPrior(basis, RBF(), (1.0,)), wavy(basis)
-
-    ends = [
-        EvidenceSearch(starts=(start,)).run(likelihood, prior)
-        for start in [(-1.0, -1.5, -1.5), (1.5, -2.0, -2.0), (0.0, 0.0, 0.0)]
-    ]
-
-    assert np.ptp([end.log_evidence for end in ends]) < 0.02
-    assert all(np.abs(end.gradient).max() < 0.3 for end in ends)
-
-
-def test_search_keeps_the_best_of_several_starts(wavy):
-    """Starts are all used and all counted."""
-    basis = HilbertBasis((8, 8))
-    prior, likelihood = ProcessPrior(basis, RBF(), (1.0,)), wavy(basis)
-    starts = ((-3.0, 0.5, 0.5), (0.5, -1.5, -1.5))
-
-    ends = [EvidenceSearch(starts=(start,)).run(likelihood, prior) for start in starts]
-    both = EvidenceSearch(starts=starts).run(likelihood, prior)
-
-    assert both.log_evidence == max(end.log_evidence for end in ends)
-    assert both.n_evaluations == sum(end.n_evaluations for end in ends)
-
-
-def test_a_tight_prior_pins_the_hyperparameters(wavy):
-    """The prior on theta enters objective and gradient."""
-    basis = HilbertBasis((8, 8))
-    pin = HyperPrior(mean=(-0.5, 0.2, -0.3), sd=(1e-3, 1e-3, 1e-3))
-
-    posterior = EvidenceSearch(prior=pin).run(wavy(basis), ProcessPrior(basis, RBF(), (1.0,)))
-
-    assert_allclose(posterior.theta, pin.mean, atol=5e-3)
 
 
 def test_short_lengthscales_enlarge_the_basis(wavy):
@@ -190,9 +94,6 @@ def test_transformation_recovers_a_warp(rng):
     inner = np.abs(z) < 2
     assert process.posterior.converged
     assert np.sqrt(np.mean((u + mean - z)[inner] ** 2)) < 0.12
-
-
-# Hostile data
 
 
 @pytest.mark.parametrize("link", LINKS)

@@ -142,6 +142,8 @@ def torch_like(name, **attributes):
 
 
 COLUMN, WIDTH = LOC[:, None], SCALE[:, None]
+
+
 TORCH = {
     "Normal": ({"loc": LOC, "scale": SCALE}, NORMAL),
     "Laplace": ({"loc": LOC, "scale": SCALE}, scipy.stats.laplace(COLUMN, WIDTH)),
