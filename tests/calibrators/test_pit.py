@@ -1,0 +1,114 @@
+"""PIT calibration against known maps, and what it shares with a single factor."""
+
+import numpy as np
+import pytest
+import scipy.stats
+from numpy.testing import assert_allclose
+
+from regcal import Normal, PITCalibrator, ScaleCalibrator, get_calibrator, log_score
+
+BASELINES = {
+    "scale": ScaleCalibrator(),
+    "pit": PITCalibrator(),
+    "pit-steps": PITCalibrator(smooth=False),
+}
+
+
+@pytest.fixture(params=list(BASELINES))
+def calibrator(request):
+    return BASELINES[request.param]
+
+
+def test_pit_recovers_a_known_map(rng):
+    """With many rows, a normal model of gamma outcomes gets the gamma CDF at all thresholds."""
+    truth = scipy.stats.gamma(a=3.0)
+    dist = Normal(np.full(20000, 3.0), np.full(20000, 2.0))
+    grid = np.linspace(0.2, 9, 40)[np.newaxis, :]
+
+    # Dvoretzky, Kiefer and Wolfowitz: one sample in ten thousand is further from its CDF.
+    noise = np.sqrt(np.log(2 / 1e-4) / (2 * 20000))
+    for cal in (PITCalibrator(), PITCalibrator(smooth=False)):
+        cal.fit(dist, truth.rvs(20000, random_state=rng))
+        assert_allclose(cal.transform(dist[:1]).cdf(grid), truth.cdf(grid), atol=noise)
+
+
+def test_smooth_pit_gains_on_new_rows_and_keeps_what_is_right(rng):
+    """It gains most of what there is to gain, and costs next to nothing where nothing is wrong."""
+    train, test = Normal(np.zeros(300), 1.0 + np.zeros(300)), Normal(np.zeros(4000), np.ones(4000))
+    skewed = scipy.stats.gumbel_r(-0.577, 1.0)
+    y, y_test = skewed.rvs(300, random_state=rng), skewed.rvs(4000, random_state=rng)
+    gap = skewed.logpdf(y_test).mean() - log_score(y_test, test).mean()
+
+    gain = log_score(y_test, PITCalibrator().fit(train, y).transform(test)) - log_score(
+        y_test, test
+    )
+    right = rng.normal(size=4000)
+    fitted = PITCalibrator().fit(train, rng.normal(size=300))
+    loss = log_score(right, test) - log_score(right, fitted.transform(test))
+
+    assert gain.mean() > 0.75 * gap
+    assert loss.mean() < 0.02
+
+
+def test_few_rows_stay_near_the_identity(calibrator):
+    """Two rows are not enough to say much."""
+    dist = Normal([0.0, 0.0], [1.0, 1.0])
+
+    new = calibrator.fit(dist, [0.5, -0.4]).transform(dist)
+
+    assert np.isfinite(new.logpdf([0.0, 3.0])).all()
+    assert 0.4 < new.std()[0] < 2.5
+
+
+def test_baselines_reach_thirty_standard_deviations(calibrator, rng):
+    """Log densities far out are finite and decrease."""
+    dist = Normal(np.zeros(200), np.ones(200))
+    new = calibrator.fit(dist, rng.normal(0.2, 1.3, 200)).transform(dist[:1])
+
+    far = new.logpdf([[3.0, 10.0, 30.0, 60.0]])[0]
+
+    assert np.isfinite(far).all()
+    assert (np.diff(far) < 0).all()
+    assert np.isfinite(new.logsf([[60.0]])).all()
+
+
+def test_baseline_weights_count_as_repetitions(calibrator, rng):
+    """Integer weights give the same map as repeated rows, zero weights as absent ones."""
+    y, weights = rng.normal(0.3, 2.0, 40), rng.integers(0, 4, 40)
+    dist = Normal(np.zeros(40), rng.uniform(0.5, 2, 40))
+    rows = np.repeat(np.arange(40), weights)
+    points = np.linspace(-6, 6, 13)[np.newaxis, :]
+
+    weighted = type(calibrator)(**calibrator.get_params()).fit(dist, y, sample_weight=weights)
+    repeated = type(calibrator)(**calibrator.get_params()).fit(dist[rows], y[rows])
+
+    expected = repeated.transform(dist).logpdf(points)
+    assert_allclose(weighted.transform(dist).logpdf(points), expected, rtol=1e-6)
+
+
+def test_units_do_not_matter(calibrator, rng):
+    """Fitting on a * y + b gives the transformed answer."""
+    loc, scale, y = rng.normal(size=60), rng.uniform(0.5, 2, 60), rng.normal(0.2, 2, 60)
+    points = np.linspace(-4, 4, 9)[np.newaxis, :]
+
+    plain = calibrator.fit(Normal(loc, scale), y).transform(Normal(loc, scale)).cdf(points)
+    other = Normal(1e3 * loc - 7, 1e3 * scale)
+    moved = calibrator.fit(other, 1e3 * y - 7).transform(other).cdf(1e3 * points - 7)
+
+    assert_allclose(moved, plain, rtol=1e-6)
+
+
+def test_tied_outcomes_are_no_obstacle(calibrator):
+    """Many equal outcomes, as in counts with zeros, still give a finite density."""
+    dist = Normal(np.zeros(50), np.ones(50))
+
+    new = calibrator.fit(dist, np.repeat([0.0, 1.0], 25)).transform(dist)
+
+    assert np.isfinite(new.logpdf([[-1.0, 0.0, 0.5, 1.0, 8.0]])).all()
+
+
+@pytest.mark.parametrize("name", ["scale", "pit"])
+def test_prior_rows_must_be_positive(name):
+    """Nothing to hold on to is refused."""
+    with pytest.raises(ValueError, match="prior_rows must be positive, got 0"):
+        get_calibrator(name, prior_rows=0).fit(Normal([0.0], [1.0]), [0.5])

@@ -1,0 +1,35 @@
+"""`regcal calibrate` writes what the library computes."""
+
+import pandas as pd
+from numpy.testing import assert_allclose
+from shell import CALIBRATE
+
+import regcal
+
+
+def test_calibrate_writes_what_the_library_computes(run):
+    """Columns are passed on as they are, and the new ones are those of the Python API."""
+    run.good(
+        f"{CALIBRATE} --apply new.csv --levels 0.05,0.975 --interval 0.8 --below 40 --above 40,-1.5"
+        " --moments --output out.csv"
+    )
+    past, new, out = (run.table(name) for name in ("held_out.csv", "new.csv", "out.csv"))
+    calibrator = regcal.get_calibrator("scale")
+    calibrator.fit(regcal.Normal(past["mean"], past["std"]), past["strength"])
+    dist = calibrator.transform(regcal.Normal(new["mean"], new["std"]))
+
+    pd.testing.assert_frame_equal(out[list(new)], new)
+    expected = {
+        "q05": dist.ppf(0.05),
+        "q97.5": dist.ppf(0.975),
+        "lower_80": dist.interval(0.8)[0],
+        "upper_80": dist.interval(0.8)[1],
+        "below_40": dist.cdf(40.0),
+        "above_40": dist.sf(40.0),
+        "above_-1.5": dist.sf(-1.5),
+        "calibrated_mean": dist.mean(),
+        "calibrated_std": dist.std(),
+    }
+    assert list(out) == [*new, *expected]
+    for name, values in expected.items():
+        assert_allclose(out[name], values, rtol=1e-12, err_msg=name)

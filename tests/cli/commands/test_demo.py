@@ -1,0 +1,6 @@
+"""`regcal demo` shows what changed."""
+
+
+def test_demo_shows_what_changed(run):
+    """The demonstration runs from the command line, too."""
+    assert "90 % interval holds" in run.good("demo").out

@@ -1,0 +1,265 @@
+"""What models return becomes a distribution: one test per accepted kind.
+
+Objects of optional packages are imitated with the attributes that the real ones have.
+"""
+
+import numpy as np
+import pytest
+import scipy.stats
+from numpy.testing import assert_allclose
+
+import regcal
+from regcal.distributions import Distribution
+
+LOC, SCALE = np.array([0.0, 1.0, -2.0]), np.array([1.0, 0.5, 2.0])
+GRID = np.array([[-3.0, -0.5, 0.2, 1.5, 4.0]])
+
+
+def assert_same(dist, frozen):
+    """Check a distribution against scipy's, whose parameters are columns."""
+    assert isinstance(dist, Distribution)
+    assert_allclose(dist.cdf(GRID), frozen.cdf(GRID), rtol=1e-9, atol=1e-12)
+    assert_allclose(dist.logpdf(GRID), frozen.logpdf(GRID), rtol=1e-6, atol=1e-9)
+
+
+NORMAL = scipy.stats.norm(LOC[:, None], SCALE[:, None])
+
+
+def test_a_distribution_is_returned_as_it_is():
+    """Nothing is copied."""
+    dist = regcal.Normal(LOC, SCALE)
+
+    assert regcal.as_distribution(dist) is dist
+
+
+@pytest.mark.parametrize("column", [False, True])
+def test_mean_and_std(column):
+    """A pair of columns, flat or not, is a normal distribution."""
+    pair = (LOC[:, None], SCALE[:, None]) if column else (LOC, SCALE)
+
+    assert_same(regcal.as_distribution(pair), NORMAL)
+
+
+def test_edges_and_masses():
+    """A pair with a matrix of masses is a histogram."""
+    dist = regcal.as_distribution(([0.0, 1.0, 3.0], [[0.5, 0.5], [0.25, 0.75]]))
+
+    assert_allclose(dist.cdf([[0.5, 2.0]]), [[0.25, 0.75], [0.125, 0.625]])
+
+
+def test_matrix_of_quantiles():
+    """A matrix with levels is read column by column."""
+    levels = np.array([0.05, 0.5, 0.8])
+
+    assert_same(regcal.as_distribution(NORMAL.ppf(levels), levels=levels), NORMAL)
+
+
+@pytest.mark.parametrize("names", ["numbers", "strings", "pairs"])
+def test_frame_with_level_columns(names):
+    """Levels may be numbers, strings, or the last part of a multi-index as skpro has it."""
+    pandas = pytest.importorskip("pandas")
+    levels = [0.05, 0.5, 0.8]
+    columns = {"numbers": levels, "strings": [str(level) for level in levels]}
+    columns["pairs"] = pandas.MultiIndex.from_tuples([("y", level) for level in levels])
+    frame = pandas.DataFrame(NORMAL.ppf(levels), columns=columns[names])
+
+    assert_same(regcal.as_distribution(frame), NORMAL)
+
+
+def test_draws(rng):
+    """A matrix without levels, or a frame without names, holds draws."""
+    pandas = pytest.importorskip("pandas")
+    draws = rng.normal(size=(3, 50))
+
+    for prediction in (draws, draws.tolist(), pandas.DataFrame(draws)):
+        assert_allclose(regcal.as_distribution(prediction).mean(), draws.mean(axis=1))
+
+
+def test_frozen_scipy_distributions():
+    """A frozen family keeps its parameters; the normal one becomes a Normal."""
+    gamma = scipy.stats.gamma([2.0, 3.0, 4.0], loc=LOC, scale=SCALE)
+    rows = scipy.stats.gamma(
+        np.array([[2.0], [3.0], [4.0]]), loc=LOC[:, None], scale=SCALE[:, None]
+    )
+
+    assert_same(regcal.as_distribution(gamma), rows)
+    assert type(regcal.as_distribution(scipy.stats.norm(LOC, SCALE))) is regcal.Normal
+    assert len(regcal.as_distribution(scipy.stats.t(5))) == 1
+
+
+class NgboostLike:
+    """NGBoost's predictions hold a frozen scipy distribution, and pass its attributes on."""
+
+    def __init__(self, dist):
+        self.dist = dist
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.dist, name)
+
+
+def test_ngboost():
+    """NGBoost's normal and log-normal predictions are unwrapped."""
+    log_normal = scipy.stats.lognorm(s=SCALE, scale=np.exp(LOC))
+    rows = scipy.stats.lognorm(s=SCALE[:, None], scale=np.exp(LOC[:, None]))
+
+    assert_same(regcal.as_distribution(NgboostLike(scipy.stats.norm(loc=LOC, scale=SCALE))), NORMAL)
+    assert_same(regcal.as_distribution(NgboostLike(log_normal)), rows)
+
+
+class Tensor:
+    """As much of torch's tensor as is used."""
+
+    def __init__(self, values):
+        self.values = np.asarray(values, dtype=np.float32)
+
+    def detach(self):
+        return self
+
+    def cpu(self):
+        return self
+
+    def numpy(self):
+        return self.values
+
+
+def torch_like(name, **attributes):
+    """Return an object that looks like torch's distribution of that name."""
+
+    class Base:
+        batch_shape = ()
+
+        def log_prob(self, value):
+            pytest.fail("the conversion reads parameters; it evaluates nothing of torch")
+
+    kind = type(name, (Base,), {})
+    one = kind()
+    one.arg_constraints = dict.fromkeys(attributes)
+    for key, value in attributes.items():
+        setattr(one, key, Tensor(value) if isinstance(value, np.ndarray) else value)
+    return one
+
+
+COLUMN, WIDTH = LOC[:, None], SCALE[:, None]
+
+
+TORCH = {
+    "Normal": ({"loc": LOC, "scale": SCALE}, NORMAL),
+    "Laplace": ({"loc": LOC, "scale": SCALE}, scipy.stats.laplace(COLUMN, WIDTH)),
+    "Cauchy": ({"loc": LOC, "scale": SCALE}, scipy.stats.cauchy(COLUMN, WIDTH)),
+    "Gumbel": ({"loc": LOC, "scale": SCALE}, scipy.stats.gumbel_r(COLUMN, WIDTH)),
+    "LogNormal": ({"loc": LOC, "scale": SCALE}, scipy.stats.lognorm(WIDTH, scale=np.exp(COLUMN))),
+    "StudentT": (
+        {"df": np.full(3, 4.0), "loc": LOC, "scale": SCALE},
+        scipy.stats.t(4.0, COLUMN, WIDTH),
+    ),
+    "Gamma": (
+        {"concentration": np.full(3, 2.0), "rate": SCALE},
+        scipy.stats.gamma(2.0, scale=1 / WIDTH),
+    ),
+    "Exponential": ({"rate": SCALE}, scipy.stats.expon(scale=1 / WIDTH)),
+    "Weibull": (
+        {"scale": SCALE, "concentration": np.full(3, 1.5)},
+        scipy.stats.weibull_min(1.5, scale=WIDTH),
+    ),
+    "Beta": (
+        {"concentration1": np.full(3, 2.0), "concentration0": SCALE + 1},
+        scipy.stats.beta(2.0, WIDTH + 1),
+    ),
+    "Uniform": ({"low": LOC, "high": LOC + SCALE}, scipy.stats.uniform(COLUMN, WIDTH)),
+    "HalfNormal": ({"scale": SCALE}, scipy.stats.halfnorm(scale=WIDTH)),
+}
+
+
+@pytest.mark.parametrize("name", TORCH)
+def test_torch_families(name):
+    """Each known family has scipy's parameters, also when it is wrapped as independent."""
+    attributes, frozen = TORCH[name]
+    prediction = torch_like(name, **attributes)
+
+    assert_same(regcal.as_distribution(prediction), frozen)
+    assert_same(regcal.as_distribution(torch_like("Independent", base_dist=prediction)), frozen)
+
+
+def test_torch_mixture():
+    """A mixture density network's output becomes a mixture with weights per row."""
+    weights = np.array([[0.5, 0.5], [0.25, 0.75], [1.0, 0.0]])
+    means = np.stack([LOC, LOC + 3], axis=1)
+    parts = torch_like("Normal", loc=means, scale=np.ones((3, 2)))
+    mixture = torch_like(
+        "MixtureSameFamily",
+        mixture_distribution=torch_like("Categorical", probs=weights),
+        component_distribution=parts,
+    )
+    wanted = sum(
+        weights[:, k : k + 1] * scipy.stats.norm.cdf(GRID, means[:, k : k + 1]) for k in range(2)
+    )
+
+    for prediction in (mixture, torch_like("Independent", base_dist=mixture)):
+        assert_allclose(regcal.as_distribution(prediction).cdf(GRID), wanted, atol=1e-12)
+
+
+def test_unknown_torch_family_is_refused():
+    """The message lists what is known and a way that always works."""
+    with pytest.raises(TypeError, match=r"(?s)VonMises.*Normal.*matrix of draws"):
+        regcal.as_distribution(torch_like("VonMises", loc=LOC))
+
+
+class SkproLike:
+    """A one-column skpro distribution around a frozen scipy family."""
+
+    def __init__(self, family, mu, sigma):
+        self.family, self.mu, self.sigma = family, mu, sigma
+        self.index, self.columns = range(len(mu)), ["y"]
+
+    @property
+    def iloc(self):
+        parent = self
+
+        class Indexer:
+            def __getitem__(self, key):
+                rows, _ = key
+                mu, sigma = (np.broadcast_to(a, parent.mu.shape)[rows] for a in parent.parameters)
+                return type(parent)(parent.family, mu, sigma)
+
+        return Indexer()
+
+    @property
+    def parameters(self):
+        return self.mu, self.sigma
+
+    def log_pdf(self, x):
+        return self._frame(self.family(self.mu, self.sigma).logpdf(x))
+
+    def pdf(self, x):
+        return self._frame(self.family(self.mu, self.sigma).pdf(x))
+
+    def cdf(self, x):
+        return self._frame(self.family(self.mu, self.sigma).cdf(x))
+
+    def _frame(self, values):
+        assert np.isfinite(values).all(), "some families of skpro are NaN at infinity"
+        assert values.shape == (len(self.mu), 1)
+        return pytest.importorskip("pandas").DataFrame(values)
+
+
+def test_skpro():
+    """The Normal of skpro is recognised by its parameters, unknown families are evaluated."""
+    normal = type("Normal", (SkproLike,), {})(scipy.stats.norm, COLUMN, 1.0)
+    laplace = type("Unknown", (SkproLike,), {})(scipy.stats.laplace, COLUMN, WIDTH)
+
+    assert_same(regcal.as_distribution(normal), scipy.stats.norm(COLUMN, 1.0))
+    dist = regcal.as_distribution(laplace)
+    assert_same(dist, scipy.stats.laplace(COLUMN, WIDTH))
+    assert_allclose(dist[[2, 0]].cdf(GRID), dist.cdf(GRID)[[2, 0]])
+    assert_allclose(dist.logsf(60.0), scipy.stats.laplace(LOC, SCALE).logsf(60.0), rtol=1e-9)
+
+
+def test_calibrators_and_metrics_take_every_kind():
+    """What can be converted can be passed on as it is."""
+    y = [0.1, 1.2, -1.0]
+
+    cal = regcal.get_calibrator("e-beta", thresholds=4).fit((LOC, SCALE), y)
+    assert isinstance(cal.transform((LOC, SCALE)), Distribution)
+    assert_allclose(regcal.log_score(y, (LOC, SCALE)), scipy.stats.norm(LOC, SCALE).logpdf(y))

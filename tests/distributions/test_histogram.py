@@ -1,0 +1,51 @@
+"""Histograms by hand, open bins included."""
+
+import numpy as np
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import log_ndtr
+
+import regcal
+
+
+def test_histogram_by_hand():
+    """Uniform bins have the moments of uniform bins."""
+    edges, masses = np.array([0.0, 1.0, 3.0, 4.0]), np.array([[0.2, 0.5, 0.3]])
+    dist = regcal.Histogram(edges, masses)
+    middle, width = 0.5 * (edges[1:] + edges[:-1]), np.diff(edges)
+    mean = masses[0] @ middle
+
+    assert_allclose(dist.cdf([[-1, 0.5, 1, 2, 3.5, 9]]), [[0, 0.1, 0.2, 0.45, 0.85, 1]])
+    assert_allclose(dist.pdf([[-1, 0.5, 2, 3.5, 9]]), [[0, 0.2, 0.25, 0.3, 0]])
+    assert_allclose(dist.ppf([[0, 0.1, 0.45, 0.85, 1]]), [[0, 0.5, 2, 3.5, 4]])
+    assert_allclose(dist.mean(), mean)
+    assert_allclose(dist.var(), masses[0] @ ((middle - mean) ** 2 + width**2 / 12))
+
+
+def test_open_bins_decay_exponentially():
+    """An open bin decays at the width of its neighbour."""
+    dist = regcal.Histogram([-np.inf, 0.0, 2.0, np.inf], [[0.3, 0.5, 0.2]])
+
+    assert_allclose(dist.sf([[3.0, 80.0]]), [[0.2 * np.exp(-0.5), 0.2 * np.exp(-39.0)]])
+    assert_allclose(dist.cdf([[-4.0, -80.0]]), [[0.3 * np.exp(-2.0), 0.3 * np.exp(-40.0)]])
+    assert_allclose(dist.logpdf(-2000.0), np.log(0.3 / 2) - 1000.0)
+    assert_allclose(dist.ppf([[0.3 * np.exp(-2.0), 1 - 0.2 * np.exp(-0.5)]]), [[-4.0, 3.0]])
+
+
+def test_open_bins_have_quantiles_where_probabilities_are_zero():
+    """Forty standard deviations out, the exponential tail is followed by its logarithm."""
+    dist = regcal.Histogram([-np.inf, 0.0, 2.0, np.inf], [[0.3, 0.5, 0.2]])
+    z = np.array([[-45.0, 45.0]])
+
+    assert_allclose(
+        dist.from_probit(z),
+        [[2 * (log_ndtr(-45.0) - np.log(0.3)), 2 - 2 * (log_ndtr(-45.0) - np.log(0.2))]],
+    )
+    assert_allclose(dist.probit(dist.from_probit(z)), z)
+
+
+def test_empty_open_bins_have_no_quantiles():
+    """A bin without mass is never entered, not even at the levels 0 and 1."""
+    dist = regcal.Histogram([-np.inf, 0.0, 1.0, 3.0, np.inf], [[0.0, 0.3, 0.7, 0.0]])
+
+    assert_allclose(dist.ppf([[0.0, 0.3, 1.0]]), [[0.0, 1.0, 3.0]])
+    assert_array_equal(dist.pdf([[-1.0, 4.0]]), 0.0)

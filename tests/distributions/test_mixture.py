@@ -1,0 +1,39 @@
+"""Mixtures by hand and against scoringrules."""
+
+import numpy as np
+import scipy.optimize
+import scipy.stats
+import scoringrules
+from numpy.testing import assert_allclose
+from rows import GRID
+
+import regcal
+
+
+def test_mixture_of_normals_by_hand():
+    """Densities and probabilities are weighted sums."""
+    weights = np.array([0.3, 0.7])
+    dist = regcal.Mixture([regcal.Normal([0.0], 1.0), regcal.Normal([4.0], 0.5)], weights)
+    parts = [scipy.stats.norm(0.0, 1.0), scipy.stats.norm(4.0, 0.5)]
+
+    for method in ("cdf", "sf", "pdf"):
+        wanted = sum(w * getattr(p, method)(GRID) for w, p in zip(weights, parts, strict=True))
+        assert_allclose(getattr(dist, method)(GRID), wanted, rtol=1e-12)
+    assert_allclose(dist.logsf(60.0), np.log(0.3) + parts[0].logsf(60.0), rtol=1e-12)
+
+
+def test_quantiles_of_equal_components_are_theirs():
+    """A mixture of one thing is that thing, and takes no long search."""
+    part = regcal.Normal([5.0, -3e7], [1.0, 2.0])
+
+    assert_allclose(regcal.Mixture([part, part]).ppf(0.01), part.ppf(0.01))
+
+
+def test_crps_of_a_mixture_against_scoringrules(rng):
+    """Narrow and wide components, near and far."""
+    loc, scale = np.array([0.0, 3.0, 30.0]), np.array([1.0, 0.01, 2.0])
+    weights, y = np.array([0.2, 0.5, 0.3]), np.linspace(-5, 40, 10)
+    parts = [regcal.Normal(np.full(10, m), s) for m, s in zip(loc, scale, strict=True)]
+    wanted = [scoringrules.crps_mixnorm(one, loc, scale, weights) for one in y]
+
+    assert_allclose(regcal.crps(y, regcal.Mixture(parts, weights)), wanted, rtol=1e-6)

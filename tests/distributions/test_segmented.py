@@ -1,0 +1,85 @@
+"""Distributions with new masses: the shape inside of segments, and both tails."""
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.stats
+from numpy.testing import assert_allclose
+from rows import GRID
+
+import regcal
+from regcal.distributions import Segmented
+
+
+def reweighted(log_base):
+    """Return masses of a known calibration: the inner segments change places."""
+    log_new = np.array(log_base)
+    log_new[:, 1:-1] = log_base[:, -2:0:-1]
+    return log_new
+
+
+def test_uniform_shape_is_piecewise_constant():
+    """Between thresholds the density is the mass divided by the width."""
+    thresholds = np.array([-1.0, 0.0, 0.5, 2.0])
+    dist = Segmented(regcal.Normal([0.3], [1.0]), thresholds, reweighted, uniform=True)
+    masses, widths = np.exp(dist.log_masses()[0]), np.diff(thresholds)
+
+    for k, (low, width) in enumerate(zip(thresholds, widths, strict=False)):
+        inside = low + width * np.array([[1e-9, 0.3, 0.9]])
+        assert_allclose(dist.pdf(inside), masses[k + 1] / width)
+    assert_allclose(dist.cdf([[0.25]]), masses[:2].sum() + masses[2] / 2)
+
+
+def test_base_shape_follows_the_base():
+    """Inside a segment the density is the base's, times new mass over old, tails included."""
+    thresholds = np.array([-1.0, 0.0, 0.5, 2.0])
+    base = scipy.stats.norm(0.3, 1.0)
+    dist = Segmented(regcal.Normal([0.3], [1.0]), thresholds, reweighted)
+    old = np.diff(base.cdf(np.concatenate([[-np.inf], thresholds, [np.inf]])))
+    new = reweighted(np.log(old)[np.newaxis, :])[0]
+    for k, point in enumerate([-30.0, -0.5, 0.2, 1.0, 35.0]):
+        wanted = base.logpdf(point) + new[k] - np.log(old[k])
+        assert_allclose(dist.logpdf(point), wanted, rtol=1e-9)
+
+
+def test_identity_masses_change_nothing():
+    """Segments that keep their masses are the base, at every point."""
+    base = regcal.Normal([0.0, 50.0], [1.0, 0.1])
+    dist = Segmented(base, np.array([-1.0, 0.0, 3.0]), lambda masses: masses)
+
+    for method in ("cdf", "logcdf", "logsf", "logpdf"):
+        wanted = getattr(base, method)(GRID)
+        assert_allclose(getattr(dist, method)(GRID), wanted, rtol=1e-9, atol=1e-15)
+    assert_allclose(dist.ppf([[0.01, 0.5, 0.99]]), base.ppf([[0.01, 0.5, 0.99]]), atol=1e-9)
+
+
+def test_thresholds_far_outside_of_the_base():
+    """Segments in which the base has e-2000 of its mass and less are handled in log space."""
+    base = regcal.Normal([0.0, 1000.0], [1.0, 1.0])
+    cal = regcal.get_calibrator("e-beta", thresholds=[-90.0, -70.0, 70.0, 90.0, 2000.0])
+    dist = cal.fit(base, [0.5, 75.0]).transform(base)
+    points = np.array([[-100.0, -80.0, 0.0, 80.0, 500.0, 2500.0]])
+
+    assert np.isfinite(dist.logpdf(points)).all()
+    assert_allclose(np.exp(dist.log_masses()).sum(axis=1), 1.0)
+
+
+def test_segments_without_base_mass_are_uniform():
+    """Where the base has nothing, a bounded segment's new mass is spread evenly."""
+    base = regcal.Histogram([0.0, 1.0], [[1.0]])
+    thresholds = np.array([0.5, 1.0, 2.0, 4.0])
+    dist = Segmented(base, thresholds, np.zeros_like)
+
+    assert_allclose(dist.pdf([[0.25, 0.75, 1.5, 3.0, 5.0]]), [[0.5, 0.5, 0.25, 0.125, 0.0]])
+
+
+@pytest.mark.parametrize("uniform", [False, True])
+def test_both_tails_are_equally_exact(uniform):
+    """A symmetric calibration has symmetric quantiles, where masses are tiny too."""
+    thresholds = np.linspace(-6.0, 6.0, 9)
+    base = regcal.Normal([0.0], [1.0])
+    dist = Segmented(base, thresholds, lambda masses: 2.0 * masses, uniform=uniform)
+    probits = np.array([[0.2, 1.1, 2.5, 4.0, 5.3, 6.4, 6.62, 6.66, 6.7, 7.7, 11.0]])
+
+    assert_allclose(dist.from_probit(probits), -dist.from_probit(-probits), rtol=1e-9)
+    assert_allclose(dist.probit(dist.from_probit(probits)), probits, rtol=1e-9)

@@ -1,0 +1,82 @@
+"""Mapped distributions obey the laws, whatever the base and the map."""
+
+import numpy as np
+import pytest
+import scipy.stats
+from numpy.testing import assert_allclose
+from rows import PROBIT_MAPS, bases
+from scipy.integrate import quad
+
+from regcal import Normal, ScipyDistribution
+from regcal.distributions import Transformed
+from regcal.maps import ScaleMap
+
+
+@pytest.fixture(params=list(PROBIT_MAPS))
+def probit_map(request):
+    return PROBIT_MAPS[request.param]
+
+
+@pytest.fixture(params=["normal", "gamma", "samples", "stacked"])
+def base(request, rng):
+    return bases(rng, 8)[request.param]
+
+
+def test_mapped_distributions_obey_the_laws(base, probit_map):
+    """CDF and survival add up, ppf inverts cdf, the density integrates to the mass between."""
+    dist = Transformed(base, probit_map)
+    levels = np.array([[1e-6, 0.05, 0.3, 0.5, 0.9, 0.999]])
+    points = dist.ppf(levels)
+
+    assert_allclose(dist.cdf(points), np.broadcast_to(levels, points.shape), rtol=1e-7)
+    assert_allclose(dist.cdf(points) + dist.sf(points), 1.0)
+    assert_allclose(dist.cdf([[-np.inf, np.inf]]), np.tile([0.0, 1.0], (len(dist), 1)))
+    for row in (0, len(dist) - 1):
+        one = dist[row]
+        kinks = (
+            base[row].from_probit(probit_map.knots[np.newaxis, :])[0]
+            if len(probit_map.knots)
+            else []
+        )
+        low, high = points[row, 1], points[row, 4]
+        inner = [k for k in kinks if low < k < high]
+        mass = quad(lambda t, one=one: one.pdf(t)[0], low, high, points=inner or None, limit=200)[0]
+        assert_allclose(mass, 0.85, atol=1e-5)
+
+
+def test_mapped_moments_match_quantile_averages(base, probit_map):
+    """Mean and variance agree with those of a fine grid of quantiles."""
+    dist = Transformed(base, probit_map)
+    quantiles = dist.ppf(((np.arange(1000) + 0.5) / 1000)[np.newaxis, :])
+
+    assert_allclose(dist.mean(), quantiles.mean(axis=1), rtol=5e-3, atol=5e-3)
+    assert_allclose(dist.var(), quantiles.var(axis=1), rtol=5e-2)
+
+
+def test_mapped_rows_commute_with_slicing(base, probit_map):
+    """A row alone gives what it gives in the batch."""
+    dist = Transformed(base, probit_map)
+    y = dist.median() + 0.1
+
+    assert_allclose(dist[[5, 2]].logpdf(y[[5, 2]]), dist.logpdf(y)[[5, 2]])
+    assert_allclose(dist[2:4].crps(y[2:4]), dist.crps(y)[2:4])
+
+
+def test_support_is_kept():
+    """Outside of the base's support the density stays zero."""
+    base = ScipyDistribution(scipy.stats.uniform([0.0], [1.0]))
+
+    dist = Transformed(base, PROBIT_MAPS["smooth"])
+
+    assert_allclose(dist.logpdf([[-0.5, 1.5]]), [[-np.inf, -np.inf]])
+    assert np.isfinite(dist.logpdf(0.5)).all()
+
+
+def test_scaled_normal_is_normal():
+    """Scaling a normal distribution by 3 gives the normal with three times the spread."""
+    dist = Transformed(Normal([1.0], [2.0]), ScaleMap(3.0))
+    points = np.array([[-200.0, 0.0, 1.0, 150.0]])
+
+    assert_allclose(dist.logpdf(points), Normal([1.0], [6.0]).logpdf(points), rtol=1e-10)
+    assert_allclose(dist.logsf(points), Normal([1.0], [6.0]).logsf(points), rtol=1e-10)
+    assert_allclose(dist.crps([4.0]), Normal([1.0], [6.0]).crps([4.0]), rtol=1e-6)

@@ -1,0 +1,163 @@
+"""Calibration at thresholds against scikit-learn and brute force."""
+
+import numpy as np
+from numpy.testing import assert_allclose
+from sklearn.isotonic import IsotonicRegression
+from sklearn.metrics import brier_score_loss
+
+from regcal import Normal, metrics
+from regcal.grids import QuantileGrid
+
+# ------------------------------------------------------------------------- calibration errors
+
+
+def brute_force_squared_gaps(y, dist, t, bins, weights):
+    """Return the debiased mean squared gap at one threshold, bin by bin."""
+    q, total = dist.cdf(t), 0.0
+    for b in range(bins):
+        inside = (q >= b / bins) & ((q < (b + 1) / bins) | (b == bins - 1))
+        w = weights[inside]
+        if not w.sum():
+            continue
+        gap = np.average(q[inside] - (y[inside] <= t), weights=w)
+        noise = (w**2 * q[inside] * (1 - q[inside])).sum() / w.sum() ** 2
+        total += w.sum() / weights.sum() * (gap**2 - noise)
+    return total
+
+
+def test_threshold_calibration_error_matches_brute_force(normals, weights):
+    """Vectorised bins give what a loop over bins gives."""
+    y, dist = normals
+    dist = Normal(dist.loc + 0.7, dist.scale)
+    thresholds = [-1.0, 0.2, 1.5]
+    squared = [brute_force_squared_gaps(y, dist, t, 8, weights) for t in thresholds]
+
+    error = metrics.threshold_calibration_error(y, dist, thresholds, sample_weight=weights)
+    result = metrics.threshold_calibration_test(
+        y, dist, thresholds, sample_weight=weights, n_simulations=9, random_state=0
+    )
+
+    assert_allclose(error, np.sqrt(np.mean(squared)))
+    assert_allclose(result.error, error)
+    assert_allclose(result.errors, np.sqrt(squared))
+
+
+def test_threshold_test_finds_where_calibration_fails(rng):
+    """A model that is wrong above 1 only is blamed there and nowhere else."""
+    n = 3000
+    loc = rng.normal(size=n)
+    y = rng.normal(loc, 1.0)
+    y = np.where(y > 1.0, 1.0 + 3.0 * (y - 1.0), y)
+    result = metrics.threshold_calibration_test(
+        y,
+        Normal(loc, np.ones(n)),
+        [-1.0, 0.0, 0.9, 2.0, 3.0],
+        n_simulations=999,
+        random_state=0,
+    )
+
+    smallest, noise = 1 / 1000, 4 * 0.5 / np.sqrt(n)  # four standard errors of a frequency
+    assert (result.p_values[:3] > smallest).all()
+    assert_allclose(result.p_values[3:], smallest)
+    assert (np.abs(result.biases[:3]) < noise).all()
+    assert (result.biases[3:] > noise).all()
+
+
+def test_adjusted_p_values_keep_their_level(rng):
+    """In about 5 % of calibrated data sets any threshold is blamed, not more."""
+    blamed = 0
+    for seed in range(100):
+        loc = rng.normal(size=150)
+        result = metrics.threshold_calibration_test(
+            rng.normal(loc), Normal(loc, np.ones(150)), n_simulations=99, random_state=seed
+        )
+        blamed += (result.p_values < 0.05).any()
+
+    assert blamed <= 13
+
+
+# ------------------------------------------------------------------------------- reliability
+
+
+def test_reliability_curve_matches_a_loop(normals, weights):
+    """Means and frequencies per bin, and nan where a bin is empty."""
+    y, dist = normals
+    curve = metrics.reliability_curve(y, dist, [-6.0, 0.3], bins=4, sample_weight=weights)
+    q = dist.cdf(0.3)
+    for b in range(4):
+        inside = (np.minimum((q * 4).astype(int), 3) == b) & (weights > 0)
+        w = weights[inside]
+        assert_allclose(curve.predicted[1, b], np.average(q[inside], weights=w))
+        assert_allclose(curve.observed[1, b], np.average(y[inside] <= 0.3, weights=w))
+        assert_allclose(curve.share[1, b], w.sum() / weights.sum())
+    assert np.isnan(curve.observed[0, 3])
+    assert np.isnan(curve.lower[0, 3])
+
+
+def test_outcome_at_the_threshold_counts_as_below():
+    """The event is y <= t, as the CDF says."""
+    curve = metrics.reliability_curve([0.0, 1.0], Normal([0.0, 0.0], [1.0, 1.0]), [0.0], bins=1)
+
+    assert_allclose(curve.observed, [[0.5]])
+
+
+def test_isotonic_curve_matches_scikit_learn(normals):
+    """The line is scikit-learn's isotonic regression of the event on the probability."""
+    y, dist = normals
+    curve = metrics.isotonic_reliability_curve(
+        y, dist, [0.3], n_points=21, n_simulations=20, random_state=0
+    )
+    q = dist.cdf(0.3)
+    reference = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(q, y <= 0.3)
+    used = ~np.isnan(curve.observed[0])
+
+    assert_allclose(curve.observed[0, used], reference.predict(curve.predicted[0, used]))
+    assert_allclose(curve.share.sum(), 1.0)
+
+
+def test_isotonic_bands_hold_calibrated_points(rng):
+    """About 95 % of the points of calibrated lines lie inside the pointwise band."""
+    inside = []
+    for seed in range(20):
+        loc = rng.normal(size=300)
+        curve = metrics.isotonic_reliability_curve(
+            rng.normal(loc), Normal(loc, np.ones(300)), [0.0], n_points=21, random_state=seed
+        )
+        used = ~np.isnan(curve.observed)
+        held = (curve.observed >= curve.lower) & (curve.observed <= curve.upper)
+        inside.append(held[used].mean())
+
+    assert 0.88 < np.mean(inside) <= 1.0
+
+
+def test_brier_decomposition_adds_up(normals, weights):
+    """The identity is exact, and the parts are those of scikit-learn's isotonic regression."""
+    y, dist = normals
+    parts = metrics.brier_decomposition(y, dist, [-0.5, 1.0], sample_weight=weights)
+    used = weights > 0
+    for k, t in enumerate([-0.5, 1.0]):
+        q, event, w = dist.cdf(t)[used], (y <= t)[used], weights[used]
+        best = IsotonicRegression().fit(q, event, w).predict(q)
+        rate = np.average(event, weights=w)
+        assert_allclose(parts.score[k], brier_score_loss(event, q, sample_weight=w))
+        assert_allclose(parts.uncertainty[k], rate * (1 - rate))
+        recalibrated = np.average((best - event) ** 2, weights=w)
+        assert_allclose(parts.miscalibration[k], parts.score[k] - recalibrated)
+
+    total = parts.miscalibration - parts.discrimination + parts.uncertainty
+    assert_allclose(parts.score, total)
+    assert (parts.miscalibration >= -1e-12).all()
+    assert (parts.discrimination >= -1e-12).all()
+
+
+def test_random_state_makes_tests_repeatable(normals):
+    """The same seed gives the same answer, whatever kind of seed it is."""
+    y, dist = normals
+    for make in (int, np.random.RandomState, np.random.default_rng):
+        first, again = (
+            metrics.threshold_calibration_test(
+                y, dist, QuantileGrid(4), n_simulations=19, random_state=make(3)
+            )
+            for _ in range(2)
+        )
+        assert first.expected == again.expected

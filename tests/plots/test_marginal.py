@@ -1,0 +1,29 @@
+"""Bars of the PIT histogram and curves of coverage."""
+
+from numpy.testing import assert_allclose
+
+from regcal import metrics
+from regcal.plots import CoverageDisplay, PitHistogramDisplay
+
+
+def test_pit_histogram_draws_bars(data):
+    """Bar heights are the densities."""
+    _, y, dist = data
+    display = PitHistogramDisplay.from_predictions(y, dist, bins=5)
+    heights = [bar.get_height() for bar in display.ax_.containers[0]]
+
+    assert_allclose(heights, metrics.pit_histogram(y, dist, bins=5).density)
+
+
+def test_coverage_curves_share_a_panel(data):
+    """A second model on the same axes adds a line and no second background."""
+    _, y, dist = data
+    first = CoverageDisplay.from_predictions(y, dist, name="before")
+    CoverageDisplay.from_predictions(y, dist, name="after", ax=first.ax_, color="black")
+    _, before, after = first.ax_.lines
+    labels = [text.get_text() for text in first.ax_.get_legend().get_texts()]
+
+    assert labels == ["95 % band", "before", "after"]
+    assert_allclose(before.get_ydata(), metrics.coverage_curve(y, dist).observed)
+    assert after.get_color() == "black"
+    assert len(first.ax_.collections) == 1

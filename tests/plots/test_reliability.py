@@ -1,0 +1,32 @@
+"""Lines of the reliability display."""
+
+import numpy as np
+from numpy.testing import assert_allclose
+
+from regcal import Normal, metrics
+from regcal.plots import ReliabilityDisplay
+
+
+def test_reliability_draws_one_line_per_threshold(data):
+    """Lines hold the numbers of `reliability_curve`, over a diagonal."""
+    _, y, dist = data
+    display = ReliabilityDisplay.from_predictions(y, dist, thresholds=[-0.5, 0.0, 0.5], bins=4)
+    curve = metrics.reliability_curve(y, dist, [-0.5, 0.0, 0.5], bins=4)
+    diagonal, *lines = display.ax_.lines
+
+    assert_allclose(diagonal.get_xydata(), [[0, 0], [1, 1]])
+    assert [line.get_label() for line in lines] == ["t = -0.5", "t = 0", "t = 0.5"]
+    for k, line in enumerate(lines):
+        assert_allclose(line.get_xdata(), curve.predicted[k])
+        assert_allclose(line.get_ydata(), curve.observed[k])
+    assert display.colorbar_.ax.get_ylabel() == "Threshold t"
+
+
+def test_reliability_lines_end_where_rows_do(rng):
+    """A single row far out does not get a point of its own."""
+    loc = np.append(np.zeros(299), 5.0)
+    display = ReliabilityDisplay.from_predictions(
+        rng.normal(loc), Normal(loc, np.ones(300)), thresholds=[0.0], bins=8
+    )
+
+    assert display.ax_.lines[1].get_xdata().size == 1

@@ -1,0 +1,364 @@
+"""The report: its numbers, hostile text, and the page in a real browser."""
+
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from rows import toy
+
+import regcal
+from regcal import Normal, metrics
+
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    # No name resolves, so nothing can be fetched.
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+)
+
+
+HOSTILE = "<script>document.title='owned'</script>\"'&amp;</td>{{ 7*7 }}"
+
+
+def page_data(text):
+    """Return what the page's scripts are given."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    return json.loads(found.group(1))
+
+
+def visible(text):
+    """Return the page without its scripts and styles."""
+    return re.sub(r"<(script|style).*?</\1>", "", text, flags=re.DOTALL)
+
+
+# --------------------------------------------------------------------------------- words, numbers
+
+
+def test_page_holds_the_numbers_of_the_metrics(tmp_path):
+    """Charts and table show what the metrics return."""
+    y, truth, wrong = toy(500)
+    text = regcal.report(y, truth, wrong, tmp_path / "r.html").read_text(encoding="utf-8")
+    data = page_data(text)
+    curve = metrics.reliability_curve(y, truth)
+    row = data["explorer"][3]
+    number = int(row["name"])
+    grid = np.linspace(row["low"], row["high"], len(row["cdf"][0]))
+
+    assert [model["name"] for model in data["models"]] == ["before", "after"]
+    assert_allclose(data["models"][0]["pit"]["density"], metrics.pit_histogram(y, wrong).density)
+    observed = np.array(data["models"][1]["reliability"]["observed"], dtype=float)
+    assert_allclose(observed, curve.observed, rtol=1e-4)
+    assert_allclose(row["outcome"], y[number], rtol=1e-4)
+    assert_allclose(row["cdf"][0], wrong[number].cdf(grid[np.newaxis])[0], atol=1e-3)
+    assert_allclose(row["cdf"][1], truth[number].cdf(grid[np.newaxis])[0], atol=1e-3)
+    assert f"{metrics.crps(y, truth).mean():.4f}" in text
+
+
+def test_page_asks_no_server(tmp_path):
+    """Nothing in the page points to another file, and its policy forbids asking."""
+    y, truth, wrong = toy(200)
+    text = regcal.report(y, truth, wrong, tmp_path / "r.html").read_text(encoding="utf-8")
+
+    assert not re.search(r"(?:src|href)\s*=\s*[\"'](?!#)", visible(text))
+    assert "default-src 'none'" in text
+    assert "sourceMappingURL" not in text
+    assert "Permission is hereby granted" in text
+
+
+def test_large_data_stay_small(tmp_path):
+    """100 000 rows give a page far below 5 MB, computed from some of them."""
+    y, truth, wrong = toy(100_000)
+    file = regcal.report(y, truth, wrong, tmp_path / "large.html")
+    text = file.read_text(encoding="utf-8")
+
+    assert file.stat().st_size < 2e6
+    assert "Scores use 2,000 and tests 20,000 of 100,000 rows, drawn at random" in text
+    assert len(page_data(text)["explorer"]) == 150
+
+
+def test_same_seed_same_page(tmp_path):
+    """The page is a function of its input."""
+    y, truth, _ = toy(300)
+    first = regcal.report(y, truth, path=tmp_path / "a.html").read_bytes()
+
+    assert regcal.report(y, truth, path=tmp_path / "b.html").read_bytes() == first
+
+
+def test_weights_of_zero_leave_rows_out(tmp_path):
+    """A row of weight 0 changes neither verdict nor scores."""
+    y, truth, _ = toy(300)
+    weights = (np.arange(300) < 200).astype(float)
+    some = regcal.report(y, truth, path=tmp_path / "a.html", sample_weight=weights)
+    part = regcal.report(y[:200], truth[:200], path=tmp_path / "b.html")
+
+    assert visible(some.read_text(encoding="utf-8")) == visible(part.read_text(encoding="utf-8"))
+
+
+# --------------------------------------------------------------------------------------- bad input
+
+
+def test_missing_targets_write_no_file(tmp_path):
+    """An error, not a page with holes."""
+    with pytest.raises(ValueError, match="not finite"):
+        regcal.report([0.0, np.nan], Normal([0.0, 0.0], [1.0, 1.0]), path=tmp_path / "r.html")
+
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("y", [[0.3], [2.0] * 25])
+def test_one_row_and_a_constant_target_give_a_page(y, tmp_path):
+    """Thin data give a page that says so."""
+    dist = Normal(np.linspace(0.0, 3.0, len(y)), np.ones(len(y)))
+    text = regcal.report(y, dist, dist, tmp_path / "r.html").read_text(encoding="utf-8")
+
+    assert "only large errors can be seen" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"names": ("a", "a")}, "one different name each"),
+        ({"names": ("a", "b", "c")}, "one different name each"),
+        ({"row_names": ["only one"]}, "1 row names for 2 rows"),
+        ({"before": Normal([0.0] * 3, [1.0] * 3)}, "distributions"),
+    ],
+)
+def test_errors_say_the_way_out(options, message, tmp_path):
+    """Names have to fit."""
+    options = {"before": Normal([0.0, 0.0], [1.0, 2.0]), **options}
+    with pytest.raises(ValueError, match=message):
+        regcal.report(
+            [0.0, 1.0], Normal([0.0, 0.0], [1.0, 1.0]), path=tmp_path / "r.html", **options
+        )
+
+
+def test_hostile_text_is_only_text(tmp_path):
+    """Markup in labels is escaped in the page and cannot end the data."""
+    text = hostile_report(tmp_path).read_text(encoding="utf-8")
+
+    assert "<script>document" not in text
+    assert "{{ 7*7 }}" in text
+    assert page_data(text)["target"] == HOSTILE
+    assert page_data(text)["explorer"][0]["name"] == HOSTILE
+
+
+def hostile_report(folder):
+    y, truth, wrong = toy(60)
+    return regcal.report(
+        y,
+        truth,
+        wrong,
+        folder / "hostile.html",
+        title=HOSTILE,
+        target_name=HOSTILE,
+        names=(HOSTILE, HOSTILE + "2"),
+        row_names=[HOSTILE] * 60,
+    )
+
+
+# ----------------------------------------------------------------------------------- real browser
+
+
+@pytest.fixture(scope="module", params=[(1280, 900), (390, 844)], ids=["desktop", "phone"])
+def browser(request, tmp_path_factory):
+    """Return headless Chromium of desktop or phone width, without a network."""
+    missing = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
+    if missing:
+        pytest.skip(
+            f"{' and '.join(missing)} not found: apt-get install chromium chromium-driver "
+            "(Debian, Ubuntu), then run again"
+        )
+    driver = start_chromium(tmp_path_factory.mktemp("profile"))
+    width, height = request.param
+    metrics_override = {"width": width, "height": height, "deviceScaleFactor": 1}
+    driver.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {**metrics_override, "mobile": width < 600}
+    )
+    driver.execute_cdp_cmd("Network.enable", {})
+    driver.execute_cdp_cmd(
+        "Network.emulateNetworkConditions",
+        {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0},
+    )
+    yield driver
+    driver.quit()
+
+
+def start_chromium(profile):
+    from selenium import webdriver
+    from selenium.webdriver.chrome.options import Options
+    from selenium.webdriver.chrome.service import Service
+
+    options = Options()
+    options.binary_location = shutil.which("chromium")
+    for flag in (*FLAGS, f"--user-data-dir={profile}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    return webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+
+
+@pytest.fixture(scope="module")
+def report_file(tmp_path_factory):
+    y, truth, wrong = toy(400)
+    return regcal.report(y, truth, wrong, tmp_path_factory.mktemp("report") / "report.html")
+
+
+@pytest.fixture
+def page(browser, report_file):
+    """Return the browser with the report open, its logs empty."""
+    browser.get_log("browser")
+    browser.get_log("performance")
+    browser.get(report_file.as_uri())
+    return browser
+
+
+def ask(page, script, *arguments):
+    return page.execute_script(f"return {script}", *arguments)
+
+
+def reading(page):
+    return page.find_element("id", "reading").text
+
+
+def requested_addresses(page):
+    events = [json.loads(entry["message"])["message"] for entry in page.get_log("performance")]
+    sent = [event for event in events if event["method"] == "Network.requestWillBeSent"]
+    return [event["params"]["request"]["url"] for event in sent]
+
+
+def test_page_opens_from_disk_without_errors_or_requests(page, report_file):
+    """Only the file itself is read, the console is silent, and all figures are drawn."""
+    inked = """[...document.querySelectorAll("canvas")].map((canvas) => {
+        const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+        return pixels.some((value) => value > 0);
+    })"""
+
+    assert page.get_log("browser") == []
+    assert requested_addresses(page) == [report_file.as_uri()]
+    assert ask(page, inked) == [True] * 8
+
+
+def test_page_fits_the_screen(page):
+    """Nothing makes the page wider than the window."""
+    assert ask(page, "document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_dragging_the_threshold_changes_the_probability(page):
+    """A mouse drag on the slider, and on the figure, moves the numbers up."""
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    for place in ("threshold", "cdf"):
+        page.refresh()
+        target = page.find_element("id", place)
+        page.execute_script("arguments[0].scrollIntoView({block: 'center'})", target)
+        start = reading(page)
+        distance = int(0.25 * target.size["width"])
+        ActionChains(page).drag_and_drop_by_offset(target, distance, 0).perform()
+        before, after = (
+            [float(number) for number in re.findall(r"(?:before|after) (\d\.\d{3})", text)]
+            for text in (start, reading(page))
+        )
+        assert reading(page) != start, place
+        assert len(after) == 2
+        assert all(late > early for early, late in zip(before, after, strict=True))
+
+
+def test_keys_reach_everything(page):
+    """Tab visits every control, and arrow keys move threshold and row."""
+    from selenium.webdriver.common.keys import Keys
+
+    visited = []
+    for _ in range(14):
+        page.switch_to.active_element.send_keys(Keys.TAB)
+        visited.append(ask(page, "document.activeElement.id"))
+        if visited[-1] == "threshold":
+            start = reading(page)
+            page.switch_to.active_element.send_keys(*[Keys.ARROW_RIGHT] * 50)
+            assert reading(page) != start
+        if visited[-1] == "next":
+            start = reading(page)
+            page.switch_to.active_element.send_keys(Keys.ENTER)
+            assert reading(page) != start
+    assert {"theme", "row", "previous", "next", "threshold", "line"} <= set(visited)
+
+
+def test_controls_and_figures_have_names(page):
+    """Every control has a label and every figure a text alternative."""
+    unnamed = """[...document.querySelectorAll("select, input, button, canvas")].filter((part) =>
+        !(part.labels && part.labels.length) && !part.getAttribute("aria-label")
+        && !part.textContent.trim()).map((part) => part.id)"""
+
+    assert ask(page, unnamed) == []
+
+
+def test_reading_matches_the_distribution(page, report_file):
+    """The number in the page is the CDF at the threshold it names."""
+    from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.ui import Select
+
+    y, truth, wrong = toy(400)
+    rows = page_data(report_file.read_text(encoding="utf-8"))["explorer"]
+    # The row whose two probabilities differ most at the threshold that the keys go to.
+    chosen = int(np.argmax([abs(row["cdf"][0][75] - row["cdf"][1][75]) for row in rows]))
+    number = int(rows[chosen]["name"])
+    Select(page.find_element("id", "row")).select_by_index(chosen)
+    page.find_element("id", "threshold").send_keys(*[Keys.ARROW_RIGHT] * 125)
+    t, *shown = (
+        float(text)
+        for text in re.search(
+            r"≤ (-?[\d.]+)\): before (\d\.\d{3}) → after (\d\.\d{3})", reading(page)
+        ).groups()
+    )
+
+    assert abs(shown[0] - shown[1]) > 0.05
+    assert_allclose(shown[0], wrong[number].cdf(t)[0], atol=5e-3)
+    assert_allclose(shown[1], truth[number].cdf(t)[0], atol=2e-2)
+    assert f"Outcome: {float(f'{y[number]:.4g}'):g}" in reading(page)
+
+
+def test_choosing_a_threshold_shows_its_line_alone(page):
+    """The reliability figure goes from all lines to one line with its band, and back."""
+    from selenium.webdriver.support.ui import Select
+
+    lines = "Chart.getChart('reliability-1').data.datasets.length"
+    assert ask(page, lines) == 17
+    Select(page.find_element("id", "line")).select_by_index(5)
+    assert ask(page, lines) == 4
+    assert page.get_log("browser") == []
+
+
+def test_dark_and_light(page):
+    """The page follows the system's preference, and the button overrides it."""
+    background = "getComputedStyle(document.body).backgroundColor"
+    seen = {}
+    for scheme in ("dark", "light"):
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        page.refresh()
+        seen[scheme] = ask(page, background)
+    page.find_element("id", "theme").click()
+
+    assert seen["dark"] == "rgb(20, 23, 27)"
+    assert seen["light"] == "rgb(255, 255, 255)"
+    assert ask(page, background) == seen["dark"]
+    assert page.get_log("browser") == []
+
+
+def test_hostile_text_does_nothing_in_the_browser(browser, tmp_path):
+    """Markup in labels is shown as it was written and runs nowhere."""
+    file = hostile_report(tmp_path)
+    browser.get_log("browser")
+    browser.get(file.as_uri())
+
+    assert browser.title == HOSTILE
+    assert browser.find_element("tag name", "h1").text == HOSTILE
+    assert HOSTILE in reading(browser)
+    assert browser.get_log("browser") == []

@@ -1,0 +1,41 @@
+"""Tables between markers follow from rows."""
+
+import re
+
+from studies import EXPERIMENTS, as_the_paper_says, made_up
+
+from regcal.reproduce import Scores, claims, write_study
+from regcal.reproduce.report import filled_in
+
+
+def test_a_part_of_a_study_can_be_summed_up(tmp_path):
+    """A run that was stopped early, or one without some methods, has its tables too."""
+    rows = made_up(as_the_paper_says)
+    some = {cell: row for cell, row in rows.items() if cell.unit.base != "GPR"}
+    some = {cell: row for cell, row in some.items() if cell.method != "gpc-zero"}
+    files = write_study(some, tmp_path)
+
+    assert claims(Scores(some)) == []
+    assert "| airfoil, BRR |" in files[-1].read_text()
+
+
+def test_tables_leave_the_prose(tmp_path):
+    """Only what stands between markers is written anew."""
+    page = tmp_path / "README.md"
+    page.write_text("Mine.\n<!-- begin claims -->\nold\n<!-- end claims -->\nAlso mine.\n")
+    files = write_study(made_up(as_the_paper_says), tmp_path)
+    text = page.read_text()
+
+    assert [path.name for path in files] == ["uci.csv.gz", "uci.png", "README.md"]
+    assert text.startswith("Mine.\n<!-- begin claims -->\n|")
+    assert text.endswith("\nAlso mine.\n")
+    assert "old" not in text
+
+
+def test_the_page_follows_from_the_stored_rows(stored):
+    """Tables are those that the rows give, and figures stand nowhere else."""
+    page = (EXPERIMENTS / "README.md").read_text(encoding="utf-8")
+    prose = re.sub(r"<!-- begin (\w+) -->.*?<!-- end \1 -->", "", page, flags=re.DOTALL)
+
+    assert filled_in(page, Scores(stored)) == page
+    assert re.findall(r"-?\d+\.\d+", prose) == []
