@@ -24,6 +24,7 @@ from regcal.calibrators import (
     get_calibrator,
 )
 from regcal.distributions import (
+    Clipped,
     CrossingQuantilesWarning,
     CustomDistribution,
     Distribution,
@@ -31,6 +32,7 @@ from regcal.distributions import (
     Mixture,
     Normal,
     Quantiles,
+    Rounded,
     Samples,
     ScipyDistribution,
     as_distribution,
@@ -38,6 +40,7 @@ from regcal.distributions import (
 )
 from regcal.grids import EqualGrid, QuantileGrid
 from regcal.metrics import compare, crps, log_score, pit
+from regcal.outcomes import Outcomes
 from regcal.regressor import (
     CalibratedRegressorCV,
     MultiQuantileRegressor,
@@ -56,6 +59,7 @@ __all__ = [
     "BetaCalibrator",
     "CalibratedRegressorCV",
     "Calibrator",
+    "Clipped",
     "CrossingQuantilesWarning",
     "CustomDistribution",
     "DensityCalibrator",
@@ -72,10 +76,12 @@ __all__ = [
     "Normal",
     "NormalResidualRegressor",
     "OneVsRestCalibrator",
+    "Outcomes",
     "PITCalibrator",
     "PaperGPCalibrator",
     "QuantileGrid",
     "Quantiles",
+    "Rounded",
     "Samples",
     "ScaleCalibrator",
     "ScipyDistribution",

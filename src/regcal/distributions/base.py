@@ -121,6 +121,13 @@ class Distribution(WithoutCaches, ABC):
     def _pdf(self, points: Array) -> Array:
         return np.exp(self._logpdf(points))
 
+    def _logmass(self, points: Array) -> Array:
+        return np.full((len(self), points.shape[1]), -np.inf)
+
+    def _ends(self) -> tuple[float, ...]:
+        """Return the places of point masses at ends of the support, the same for all rows."""
+        return ()
+
     def _probit(self, points: Array) -> Array:
         lower, upper = self._logcdf(points), self._logsf(points)
         return np.where(lower < upper, ndtri_exp(lower), -ndtri_exp(upper))
@@ -279,12 +286,16 @@ class Distribution(WithoutCaches, ABC):
         return self._evaluate("_logsf", *self._as_points(points))
 
     def pdf(self, points: ArrayLike) -> Array:
-        """Return the density."""
+        """Return the density; at a point mass, the mass."""
         return self._evaluate("_pdf", *self._as_points(points))
 
     def logpdf(self, points: ArrayLike) -> Array:
-        """Return the log density, finite wherever the density is positive."""
+        """Return the log density, finite wherever it is positive; at a point mass, that of it."""
         return self._evaluate("_logpdf", *self._as_points(points))
+
+    def mass(self, points: ArrayLike) -> Array:
+        """Return P(Y = t): 0 but at point masses."""
+        return np.exp(self._evaluate("_logmass", *self._as_points(points)))
 
     def probit(self, points: ArrayLike) -> Array:
         """Return the standard normal quantile of P(Y <= t), accurate in both far tails."""
@@ -342,6 +353,17 @@ class Distribution(WithoutCaches, ABC):
     def _pair_masses(self, pairs: Array) -> Array:
         tails = self._signed_tail(pairs)
         return np.repeat(mass_between(tails[:, ::2], tails[:, 1::2]), 2, axis=1)
+
+    def logprob(self, low: ArrayLike, high: ArrayLike) -> Array:
+        """Return log P(low <= Y <= high) of one interval per row, ends included."""
+        ends = [self._as_points(end, name)[0] for end, name in ((low, "low"), (high, "high"))]
+        pairs = np.concatenate([np.broadcast_to(end, (len(self), 1)) for end in ends], axis=1)
+        return self._evaluate("_logprob_of_pair", pairs, False)[:, 0]
+
+    def _logprob_of_pair(self, pairs: Array) -> Array:
+        lower, upper = self._logcdf(pairs), self._logsf(pairs)
+        between = log_difference((lower[:, :1], upper[:, :1]), (lower[:, 1:], upper[:, 1:]))
+        return np.repeat(np.logaddexp(between, self._logmass(pairs[:, :1])), 2, axis=1)
 
     def mean(self) -> Array:
         """Return the expected value of each row."""
@@ -425,6 +447,17 @@ def joined_kinks(parts: Sequence[Array | None], n_rows: int) -> Array | None:
     """Return the kinks of several parts, (n_rows, n_kinks), or None if there are none."""
     known = [np.broadcast_to(k, (n_rows, k.shape[1])) for k in parts if k is not None]
     return np.concatenate(known, axis=1) if known else None
+
+
+def log_difference(low: tuple[Array, Array], high: tuple[Array, Array]) -> Array:
+    """Return log P(low < Y <= high) from (logcdf, logsf) at both ends."""
+    (low_cdf, low_sf), (high_cdf, high_sf) = low, high
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        lower = high_cdf + np.log(-np.expm1(np.minimum(low_cdf - high_cdf, 0.0)))
+        upper = low_sf + np.log(-np.expm1(np.minimum(high_sf - low_sf, 0.0)))
+        across = np.log1p(-np.minimum(np.exp(low_cdf) + np.exp(high_sf), 1.0))
+        result = np.where(high_cdf <= LOG_HALF, lower, np.where(low_sf <= LOG_HALF, upper, across))
+    return np.where(np.isnan(result), -np.inf, result)
 
 
 def outermost(filled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import log_ndtr, logsumexp, ndtri_exp
+from scipy.special import log_ndtr, logsumexp, ndtri, ndtri_exp
 
 from regcal._validation import Array, as_float_array, check_finite
 from regcal.distributions._quadrature import panels_between
@@ -109,11 +109,27 @@ class Mixture(Distribution):
     def _logpdf(self, points: Array) -> Array:
         return self._log_average("_logpdf", points)
 
+    def _logmass(self, points: Array) -> Array:
+        return self._log_average("_logmass", points)
+
     def _probit(self, points: Array) -> Array:
         # from the probits of the components, which are asked once and not for either tail
         z = np.stack([component._probit(points) for component in self.components], axis=-1)
         lower, upper = (np.minimum(self._log_sum(log_ndtr(side)), 0.0) for side in (z, -z))
         return np.where(lower < upper, ndtri_exp(lower), -ndtri_exp(upper))
+
+    def _ends(self) -> tuple[float, ...]:
+        return tuple(sorted({end for part in self.components for end in part._ends()}))
+
+    def _from_probit(self, probits: Array) -> Array:
+        points = super()._from_probit(probits)
+        for end in self._ends():
+            # the levels that a point mass spans are reached at its place, exactly
+            here = np.full((1, 1), end)
+            at = self._probit(here)
+            below = ndtri(np.maximum(self._cdf(here) - np.exp(self._logmass(here)), 0.0))
+            points = np.where((probits > below) & (probits <= at), end, points)
+        return points
 
     def _bracket(self, probits: Array) -> tuple[Array, Array]:
         finite = np.where(np.isfinite(probits), probits, 0.0)

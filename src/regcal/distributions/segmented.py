@@ -13,6 +13,7 @@ from regcal.distributions.base import (
     LOG_HALF,
     Distribution,
     joined_kinks,
+    log_difference,
     mass_between,
     outermost,
 )
@@ -20,17 +21,6 @@ from regcal.distributions.base import (
 # Below this mass a difference of tails is formed in log space.
 _SMALL = 1e-290
 _LOG_SMALL = float(np.log(_SMALL))
-
-
-def log_difference(low: tuple[Array, Array], high: tuple[Array, Array]) -> Array:
-    """Return log P(low < Y <= high) from (logcdf, logsf) at both ends."""
-    (low_cdf, low_sf), (high_cdf, high_sf) = low, high
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        lower = high_cdf + np.log(-np.expm1(np.minimum(low_cdf - high_cdf, 0.0)))
-        upper = low_sf + np.log(-np.expm1(np.minimum(high_sf - low_sf, 0.0)))
-        across = np.log1p(-np.minimum(np.exp(low_cdf) + np.exp(high_sf), 1.0))
-        result = np.where(high_cdf <= LOG_HALF, lower, np.where(low_sf <= LOG_HALF, upper, across))
-    return np.where(np.isnan(result), -np.inf, result)
 
 
 def log_segment_masses(dist: Distribution, thresholds: Array) -> Array:

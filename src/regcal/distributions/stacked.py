@@ -148,6 +148,9 @@ class Stacked(Distribution):
     def _logpdf(self, points: Array) -> Array:
         return self._by_part("_logpdf", points)
 
+    def _logmass(self, points: Array) -> Array:
+        return self._by_part("_logmass", points)
+
     def _probit(self, points: Array) -> Array:
         return self._by_part("_probit", points)
 

@@ -6,12 +6,28 @@ import numpy as np
 
 from regcal._validation import Array, check_targets
 from regcal.distributions import Distribution, as_distribution
+from regcal.outcomes import Outcomes
 
 
 def checked(y: Any, dist: Any) -> tuple[Array, Distribution]:
     """Return targets and distributions that belong together."""
     dist = as_distribution(dist)
     return check_targets(y, len(dist)), dist
+
+
+def checked_outcomes(y: Any, dist: Any) -> tuple[Outcomes, Distribution]:
+    """Return what was seen of outcomes, and distributions that belong to them."""
+    dist = as_distribution(dist)
+    if not (isinstance(y, Outcomes) or getattr(getattr(y, "dtype", None), "names", None)):
+        return Outcomes.exact(check_targets(y, len(dist))), dist
+    outcomes = Outcomes.of(y)
+    if len(outcomes) != len(dist):
+        msg = (
+            f"Got {len(outcomes)} outcomes for {len(dist)} distributions. "
+            "Pass one per distribution, in the same order."
+        )
+        raise ValueError(msg)
+    return outcomes, dist
 
 
 def effective_rows(weights: Array) -> float:

@@ -15,26 +15,32 @@ from regcal._validation import Array, check_increasing, check_weights
 from regcal.metrics._inputs import (
     check_count,
     check_level,
-    checked,
+    checked_outcomes,
     effective_rows,
     weighted_mean,
 )
 
 
-def pit(y: Any, dist: Any) -> Array:
+def pit(y: Any, dist: Any, random_state: Any = 0) -> Array:
     """Return the probability integral transform of each target.
+
+    At a point mass it is drawn at random between P(Y < y) and P(Y <= y), and for an outcome that
+    is only known to lie in an interval, between the probabilities of its ends, so that it is
+    uniform for calibrated predictions in any case.
 
     Parameters
     ----------
-    y : array-like of shape (n_rows,)
+    y : array-like of shape (n_rows,), or Outcomes
         Observed targets.
     dist : Distribution or anything `as_distribution` takes
         One predictive distribution per target.
+    random_state : int, RandomState, Generator or None, default=0
+        Draws where there is something to draw.
 
     Returns
     -------
     ndarray of shape (n_rows,)
-        ``dist.cdf(y)``; uniform on [0, 1] when `dist` is calibrated.
+        ``dist.cdf(y)`` where there is no mass; uniform on [0, 1] when `dist` is calibrated.
 
     Examples
     --------
@@ -42,8 +48,14 @@ def pit(y: Any, dist: Any) -> Array:
     >>> pit([0.0, 1.0], Normal([0.0, 1.0], [1.0, 1.0]))
     array([0.5, 0.5])
     """
-    y, dist = checked(y, dist)
-    return dist.cdf(y)
+    outcomes, dist = checked_outcomes(y, dist)
+    values = dist.cdf(outcomes.upper)
+    below = dist.cdf(outcomes.lower) - dist.mass(outcomes.lower)
+    drawn = np.flatnonzero(~outcomes.exact_rows | (dist.mass(outcomes.lower) > 0))
+    if len(drawn):
+        share = child_generator(random_state).random(len(values))[drawn]
+        values[drawn] -= share * (values - below)[drawn]
+    return values
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,24 @@ import numpy as np
 from regcal._validation import Array, check_column, check_weights
 from regcal.distributions import Distribution, as_distribution
 from regcal.distributions._quadrature import integrate
-from regcal.metrics._inputs import check_level, checked, standard_error, weighted_mean
+from regcal.metrics._inputs import (
+    check_level,
+    checked,
+    checked_outcomes,
+    standard_error,
+    weighted_mean,
+)
 
 
 def log_score(y: Any, dist: Any) -> Array:
     """Return the log density of each target; larger is better.
 
+    At a point mass it is the log of the mass. Of an outcome that is only known to lie in an
+    interval, it is the log probability of the interval: the censored log score.
+
     Parameters
     ----------
-    y : array-like of shape (n_rows,)
+    y : array-like of shape (n_rows,), or Outcomes
         Observed targets.
     dist : Distribution or anything `as_distribution` takes
         One predictive distribution per target.
@@ -27,16 +36,25 @@ def log_score(y: Any, dist: Any) -> Array:
     Returns
     -------
     ndarray of shape (n_rows,)
-        ``dist.logpdf(y)``.
+        ``dist.logpdf(y)``, or ``dist.logprob(lower, upper)`` of an interval.
 
     Examples
     --------
     >>> from regcal import Normal, log_score
     >>> log_score([0.0, 1.0], Normal([0.0, 0.0], [1.0, 1.0])).round(3)
     array([-0.919, -1.419])
+    >>> from regcal import Outcomes
+    >>> seen = Outcomes.right_censored([0.0, 1.0], observed=[True, False])
+    >>> log_score(seen, Normal([0.0, 0.0], [1.0, 1.0])).round(3)  # the second is at least 1
+    array([-0.919, -1.841])
     """
-    y, dist = checked(y, dist)
-    return dist.logpdf(y)
+    outcomes, dist = checked_outcomes(y, dist)
+    scores, exact = np.empty(len(outcomes)), outcomes.exact_rows
+    if exact.all():
+        return dist.logpdf(outcomes.lower)
+    scores[exact] = dist[exact].logpdf(outcomes.lower[exact])
+    scores[~exact] = dist[~exact].logprob(outcomes.lower[~exact], outcomes.upper[~exact])
+    return scores
 
 
 def crps(y: Any, dist: Any) -> Array:

@@ -1,0 +1,166 @@
+"""What was seen of Y: a number, or an interval that holds it."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from regcal._validation import Array, as_float_array, check_column
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What was seen of each row's outcome: an interval, closed at both ends.
+
+    A number is the interval of itself; "at least c" is [c, inf], "at most c" is [-inf, c], and
+    between two inspections it is [a, b].
+
+    Parameters
+    ----------
+    lower, upper : array-like of shape (n_rows,)
+        Ends of the intervals; equal where the outcome was seen exactly. An end that is not known
+        is infinite.
+
+    Examples
+    --------
+    >>> from regcal import Outcomes
+    >>> seen = Outcomes.right_censored([5.0, 8.0, 2.0], observed=[True, False, True])
+    >>> seen.upper
+    array([ 5., inf,  2.])
+    >>> seen.exact_rows
+    array([ True, False,  True])
+    >>> Outcomes([1.0, 2.0], [3.0, 2.0])[1:].lower
+    array([2.])
+    """
+
+    lower: Array
+    upper: Array
+
+    def __post_init__(self) -> None:
+        lower, upper = (_column(getattr(self, name), name) for name in ("lower", "upper"))
+        if len(lower) != len(upper):
+            msg = f"Got {len(lower)} lower and {len(upper)} upper ends. Pass one of each per row."
+            raise ValueError(msg)
+        _refuse(lower > upper, lower, upper, "lower must not exceed upper. Swap the two")
+        unknown = np.isinf(lower) & np.isinf(upper)
+        _refuse(unknown, lower, upper, "one of the ends must be finite. Remove such rows")
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
+
+    @classmethod
+    def of(cls, y: Any) -> Self:
+        """Return outcomes from anything that is taken for y.
+
+        Parameters
+        ----------
+        y : Outcomes, array-like of shape (n_rows,), or structured array
+            Numbers are exact. Of a structured array with one field of truth values and one of
+            numbers, as scikit-survival has it, the first tells whether the event was observed.
+
+        Returns
+        -------
+        Outcomes
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from regcal import Outcomes
+        >>> y = np.array([(True, 5.0), (False, 8.0)], dtype=[("event", bool), ("time", float)])
+        >>> Outcomes.of(y).upper
+        array([ 5., inf])
+        """
+        if isinstance(y, cls):
+            return y
+        fields = getattr(getattr(y, "dtype", None), "names", None)
+        return cls.exact(y) if fields is None else cls._of_events(y, fields)
+
+    @classmethod
+    def _of_events(cls, y: Any, fields: tuple[str, ...]) -> Self:
+        kinds = [y.dtype[name].kind for name in fields]
+        if len(fields) != 2 or sorted(kind == "b" for kind in kinds) != [False, True]:
+            msg = (
+                f"y is a structured array with the fields {', '.join(fields)}. Pass one field of "
+                "truth values (was the event observed?) and one of times, or "
+                "Outcomes(lower, upper)."
+            )
+            raise ValueError(msg)
+        event, time = fields if kinds[0] == "b" else fields[::-1]
+        return cls.right_censored(y[time], y[event])
+
+    @classmethod
+    def exact(cls, y: Any) -> Self:
+        """Return outcomes that were seen as they are.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_rows,)
+        """
+        values = check_column(y, "y")
+        return cls(values, values)
+
+    @classmethod
+    def right_censored(cls, y: Any, observed: Any) -> Self:
+        """Return outcomes of which some are only known to be at least y.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_rows,)
+        observed : array-like of bool of shape (n_rows,)
+            Whether y is the outcome itself.
+        """
+        values = check_column(y, "y")
+        return cls(values, np.where(_flags(observed, len(values)), values, np.inf))
+
+    @classmethod
+    def left_censored(cls, y: Any, observed: Any) -> Self:
+        """Return outcomes of which some are only known to be at most y.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_rows,)
+        observed : array-like of bool of shape (n_rows,)
+            Whether y is the outcome itself.
+        """
+        values = check_column(y, "y")
+        return cls(np.where(_flags(observed, len(values)), values, -np.inf), values)
+
+    def __len__(self) -> int:
+        return len(self.lower)
+
+    def __getitem__(self, rows: Any) -> "Outcomes":
+        return Outcomes(np.atleast_1d(self.lower[rows]), np.atleast_1d(self.upper[rows]))
+
+    @property
+    def exact_rows(self) -> np.ndarray:
+        """Whether each outcome was seen exactly."""
+        return self.lower == self.upper
+
+
+def _column(values: Any, name: str) -> Array:
+    array = as_float_array(values, name)
+    if array.ndim != 1 or np.isnan(array).any():
+        msg = (
+            f"{name} must be one number per row, got shape {array.shape} with "
+            f"{int(np.isnan(array).sum())} NaN(s). Write an end that is not known as infinite."
+        )
+        raise ValueError(msg)
+    return array
+
+
+def _refuse(bad: np.ndarray, lower: Array, upper: Array, rule: str) -> None:
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        msg = f"Row {row} has lower = {lower[row]} and upper = {upper[row]}; {rule}."
+        raise ValueError(msg)
+
+
+def _flags(observed: Any, n_rows: int) -> np.ndarray:
+    flags = np.asarray(observed)
+    truth = flags.dtype == bool or (flags.dtype.kind in "iuf" and np.isin(flags, (0, 1)).all())
+    if flags.shape != (n_rows,) or not truth:
+        msg = (
+            f"observed must be {n_rows} truth values, one per row, got "
+            f"{flags.dtype} of shape {flags.shape}."
+        )
+        raise ValueError(msg)
+    return flags.astype(bool)

@@ -1,0 +1,156 @@
+"""Laws of distributions with point masses: seen through ends, in steps, mixed and stacked."""
+
+import cases
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import regcal
+from regcal.distributions import Distribution
+
+LATENT = ["normal", "gamma", "t", "quantiles", "samples", "histogram", "mixture"]
+LEVELS = np.linspace(0.003, 0.997, 72)[np.newaxis, :]
+METHODS = ["cdf", "sf", "logcdf", "logsf", "pdf", "logpdf", "mass"]
+
+
+def latent(name: str) -> Distribution:
+    return cases.BY_NAME[name].make(seed=1)
+
+
+def ends_of(dist: Distribution) -> tuple[float, float]:
+    """Return ends that cut off a good part of most rows."""
+    return float(np.median(dist.ppf(0.3))), float(np.median(dist.ppf(0.9)))
+
+
+def step_of(dist: Distribution) -> float:
+    return float(np.median(dist.ppf(0.9) - dist.ppf(0.1))) / 5.0
+
+
+SEEN = {
+    "low": lambda dist: regcal.Clipped(dist, low=ends_of(dist)[0]),
+    "high": lambda dist: regcal.Clipped(dist, high=ends_of(dist)[1]),
+    "both": lambda dist: regcal.Clipped(dist, *ends_of(dist)),
+    "steps": lambda dist: regcal.Rounded(dist, step_of(dist)),
+    "steps from an end": lambda dist: regcal.Rounded(
+        regcal.Clipped(dist, low=2 * step_of(dist)), step_of(dist)
+    ),
+    "mixed": lambda dist: regcal.Mixture(
+        [regcal.Clipped(dist, *ends_of(dist)), regcal.Clipped(dist[::-1], *ends_of(dist))]
+    ),
+    "stacked": lambda dist: regcal.concatenate(
+        [regcal.Clipped(dist[:2], ends_of(dist)[0]), regcal.Rounded(dist[2:], step_of(dist))]
+    ),
+}
+CASES = [(kind, name) for kind in SEEN for name in LATENT]
+
+
+@pytest.fixture(params=CASES, ids=lambda case: f"{case[0]} of {case[1]}")
+def dist(request) -> Distribution:
+    kind, name = request.param
+    return SEEN[kind](latent(name))
+
+
+def places(dist: Distribution) -> np.ndarray:
+    """Return quantiles, and points just below them."""
+    quantiles = dist.ppf(LEVELS)
+    gap = 1e-6 * (quantiles[:, -1:] - quantiles[:, :1])
+    return np.sort(np.concatenate([quantiles, quantiles - gap], axis=1), axis=1)
+
+
+def test_cdf_never_decreases_and_adds_up(dist):
+    """P(Y <= t) grows with t, and P(Y > t) is what is left."""
+    grid = places(dist)
+
+    assert (np.diff(dist.cdf(grid)) >= -1e-13).all()
+    assert_allclose(dist.cdf(grid) + dist.sf(grid), 1.0, atol=1e-13)
+    with np.errstate(divide="ignore"):
+        assert_allclose(dist.logcdf(grid), np.log(dist.cdf(grid)), rtol=1e-8, atol=1e-12)
+    ends = np.array([[-np.inf, np.inf]])
+    assert_allclose(dist.cdf(ends), np.tile([0.0, 1.0], (len(dist), 1)), atol=1e-13)
+
+
+def test_a_mass_is_the_jump_of_the_cdf(dist):
+    """P(Y = t) is what the CDF gains there, and the density gives it."""
+    grid = dist.ppf(LEVELS[:, ::6])
+    gap = 1e-6 * (grid.max() - grid.min())
+    mass = dist.mass(grid)
+
+    assert_allclose(dist.cdf(grid) - dist.cdf(grid - gap), mass, atol=1e-3)
+    assert (mass > 0).any()
+    assert_allclose(dist.pdf(grid)[mass > 1e-9], mass[mass > 1e-9])
+
+
+def test_quantiles_are_the_first_to_reach_a_level(dist):
+    """At the quantile the CDF has the level; just before it, it has not."""
+    quantiles = dist.ppf(LEVELS)
+    gap = 1e-6 * (quantiles[:, -1:] - quantiles[:, :1])
+
+    assert (np.diff(quantiles) >= -gap).all()
+    assert (dist.cdf(quantiles + 1e-3 * gap) >= LEVELS - 1e-7).all()
+    assert (dist.cdf(quantiles - gap) <= LEVELS + 1e-7).all()
+
+
+def test_moments_and_scores_follow_from_quantiles(dist):
+    """Mean, variance and CRPS are those of many equally probable quantiles."""
+    levels = (np.arange(4000) + 0.5) / 4000
+    values = dist.ppf(levels[np.newaxis, :])
+    spread = np.ptp(values)
+    y = dist.ppf(0.6)
+
+    assert_allclose(dist.mean() / spread, values.mean(axis=1) / spread, atol=5e-3)
+    assert_allclose(dist.var() / spread**2, values.var(axis=1) / spread**2, atol=0.02)
+    # CRPS = E |X - y| - E |X - X'| / 2, the latter from sorted values
+    weights = 2 * levels - 1
+    wanted = np.abs(values - y[:, np.newaxis]).mean(axis=1) - (weights * values).mean(axis=1)
+    assert_allclose(regcal.crps(y, dist) / spread, wanted / spread, atol=5e-3)
+
+
+def test_nothing_lies_beyond_the_ends(rng):
+    """All draws are between the ends, which are drawn as often as their masses say."""
+    base = regcal.Normal(rng.normal(size=6), rng.uniform(0.5, 2.0, 6))
+    dist = regcal.Clipped(base, -0.5, 1.0)
+    draws = dist.sample(4000, random_state=0)
+
+    assert draws.min() == -0.5 and draws.max() == 1.0
+    assert_allclose((draws == -0.5).mean(axis=1), base.cdf(-0.5), atol=5 * 0.5 / np.sqrt(4000))
+    assert_allclose(dist.mass(1.0), base.sf(1.0))
+    assert_array_equal(dist.logpdf([[-0.6, 1.1]]), np.full((6, 2), -np.inf))
+
+
+def test_slicing_commutes(dist):
+    """A slice of the answers is the answer of the slice."""
+    grid = dist.ppf(LEVELS[:, ::9])
+    rows = [2, 0]
+
+    for method in METHODS:
+        whole = getattr(dist, method)(grid)
+        assert_allclose(getattr(dist[rows], method)(grid[rows]), whole[rows], rtol=1e-10)
+    assert_allclose(dist[rows].mean(), dist.mean()[rows], rtol=1e-9, atol=1e-12)
+
+
+def test_counts_have_known_probabilities():
+    """Rounded to whole numbers, a normal distribution has the masses of its unit intervals."""
+    base = regcal.Normal([0.3], [1.2])
+    counts = regcal.Rounded(base)
+    k = np.arange(-6.0, 8.0)[np.newaxis, :]
+
+    assert_allclose(counts.mass(k), base.prob(k - 0.5, k + 0.5))
+    assert_allclose(counts.mass(k).sum(), 1.0, atol=1e-6)
+    assert_allclose(counts.mean(), (k * counts.mass(k)).sum(), atol=1e-5)
+    assert counts.mass(0.5) == 0.0
+    assert regcal.Rounded(base, 0.1).mass(0.3) > 0.03
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda d: regcal.Clipped(d, 1.0, 0.0), "low must be smaller than high"),
+        (lambda d: regcal.Clipped(d, [0.0, 1.0]), "low must be one number"),
+        (lambda d: regcal.Rounded(d, 0.0), "step must be one positive number"),
+        (lambda d: regcal.Rounded(d, [1.0, 2.0]), "step must be one positive number"),
+    ],
+)
+def test_errors_say_what_is_wrong(make, message):
+    """Ends in the wrong order and steps of no width are refused."""
+    with pytest.raises(ValueError, match=message):
+        make(regcal.Normal([0.0], [1.0]))
