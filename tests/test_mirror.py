@@ -11,7 +11,7 @@ PACKAGE = Path(regcal.__file__).parent
 FILES = sorted(path.relative_to(TESTS) for path in TESTS.glob("*/**/test_*.py"))
 
 
-def tested(file: Path, package: Path = PACKAGE) -> list[Path]:
+def modules_of(file: Path, package: Path = PACKAGE) -> list[Path]:
     """Return the modules and packages that a file of tests may be about."""
     name = file.stem.removeprefix("test_")
     parts = (package / file.parent / found for found in (name, f"_{name}"))
@@ -22,7 +22,7 @@ def tested(file: Path, package: Path = PACKAGE) -> list[Path]:
 @pytest.mark.parametrize("file", FILES, ids=Path.as_posix)
 def test_every_file_in_a_folder_names_its_module(file):
     """`maps/test_spline.py` is about `maps/spline.py`, or about `maps/_spline.py`."""
-    assert tested(file)
+    assert modules_of(file)
 
 
 @pytest.mark.parametrize(
@@ -38,4 +38,4 @@ def test_every_file_in_a_folder_names_its_module(file):
 )
 def test_rule_finds_what_it_should(file, module):
     """The rule itself tells files with a module from files without one."""
-    assert tested(Path(file)) == ([PACKAGE / module] if module else [])
+    assert modules_of(Path(file)) == ([PACKAGE / module] if module else [])

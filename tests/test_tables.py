@@ -76,8 +76,11 @@ def test_rows_that_are_no_distribution_are_found():
     quantiles = QuantileColumns({0.1: "a", 0.5: "b", 0.9: "c"})
 
     assert NormalColumns("a", "b").refused(table).rows.tolist() == [True, False, False]
-    assert quantiles.refused(table).rows.tolist() == [False, True, False]
-    assert SampleColumns(["a", "b", "c"]).refused(table).rows.tolist() == [False, True, False]
+    agreeing = {name: [values[1]] * 2 for name, values in table.items()}
+    for columns in (quantiles, SampleColumns(["a", "b", "c"])):
+        # a row without spread takes that of others, if there are any
+        assert columns.refused(table).rows.tolist() == [False, False, False]
+        assert columns.refused(agreeing).rows.tolist() == [True, True]
     assert quantiles.crossing(table).tolist() == [True, False, False]
     assert not NormalColumns("a", "b").crossing(table).any()
 

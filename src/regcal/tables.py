@@ -101,8 +101,10 @@ class PredictionColumns(ABC):
 
 
 def _without_spread(columns: list[Array], what: str) -> RefusedRows:
+    """Return all rows if none has any spread; else, rows without take that of the others."""
     equal = np.ptp(np.column_stack(columns), axis=1) == 0
-    return RefusedRows(equal, f"all {what} are", columns[0], "equal ones leave no spread")
+    refused = equal & equal.all()
+    return RefusedRows(refused, f"all {what} are", columns[0], "equal ones leave no spread")
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Draws against scipy's kernel density and scoringrules."""
 
 import numpy as np
+import pytest
 import scipy.optimize
 import scipy.stats
 import scoringrules
@@ -37,3 +38,23 @@ def test_crps_of_samples_against_scoringrules(rng):
     assert_allclose(regcal.crps(y, dist), scoringrules.crps_mixnorm(y, draws, spreads), rtol=1e-7)
     wanted = scoringrules.crps_ensemble(y, draws)
     assert_allclose(regcal.crps(y, regcal.Samples(draws, bandwidth=1e-6)), wanted, rtol=1e-4)
+
+
+def test_rows_whose_draws_agree_take_the_usual_bandwidth(rng):
+    """An ensemble that agrees is no reason to refuse the batch."""
+    draws = rng.normal(size=(5, 20))
+    draws[2] = 0.0
+
+    dist = regcal.Samples(draws)
+
+    others = regcal.Samples(draws[[0, 1, 3, 4]]).bandwidth
+    assert_allclose(dist.bandwidth[[0, 1, 3, 4]], others)
+    assert others.min() < dist.bandwidth[2] < others.max()
+    assert_allclose(dist.cdf(0.0)[2], 0.5)
+
+
+def test_draws_that_agree_everywhere_need_a_bandwidth():
+    """Without any spread there is none to borrow."""
+    with pytest.raises(ValueError, match="agree in all 2 rows"):
+        regcal.Samples([[1.0, 1.0], [2.0, 2.0]])
+    assert_allclose(regcal.Samples([[1.0, 1.0]], bandwidth=0.5).mean(), 1.0)

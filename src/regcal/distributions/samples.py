@@ -23,7 +23,8 @@ class Samples(Distribution):
     bandwidth : float or array-like of shape (n_rows,), optional
         Standard deviation of the kernel. By default Silverman's rule per row:
         ``0.9 * min(std, IQR / 1.34) * n_draws ** -0.2``, with the standard deviation alone where
-        the interquartile range is 0. A row whose draws are all equal needs a bandwidth.
+        the interquartile range is 0. A row whose draws are all equal takes the median of the
+        other rows' bandwidths.
 
     Examples
     --------
@@ -62,13 +63,14 @@ class Samples(Distribution):
         quartiles = np.quantile(self.draws, [0.25, 0.75], axis=1)
         robust = (quartiles[1] - quartiles[0]) / 1.34
         spread = np.where(robust > 0, np.minimum(spread, robust), spread)
-        constant = np.ptp(self.draws, axis=1) == 0
-        if constant.any():
+        agreeing = np.ptp(self.draws, axis=1) == 0
+        if agreeing.all() and len(agreeing):
             msg = (
-                f"All draws of row {int(np.flatnonzero(constant)[0])} are equal, which gives a "
-                "bandwidth of 0. Pass bandwidth=, a positive number."
+                f"The draws agree in all {len(agreeing)} rows, as in the first on "
+                f"{self.draws[0, 0]:g}, which leaves no spread. Pass bandwidth=, a positive number."
             )
             raise ValueError(msg)
+        spread[agreeing] = np.median(spread[~agreeing]) if agreeing.any() else 0.0
         return 0.9 * spread * self.draws.shape[1] ** -0.2
 
     def __len__(self) -> int:
