@@ -17,6 +17,12 @@ from regcal.calibrators.held_out import HeldOut
 # So many points are kept as they are. They take 8 MB.
 _MAX_POINTS = 2**18
 
+# Parts are joined when there are so many of them.
+_MAX_PARTS = 256
+
+# So many times more cells than points are counted; beyond, points are sorted.
+_SPARSE = 16
+
 # Numbers are told apart between these sizes; smaller ones count as 0, larger ones as the largest.
 SMALLEST, LARGEST = 2.0**-30, 2.0**20
 
@@ -47,6 +53,13 @@ class Points:
         return cls(np.zeros(len(weights), dtype=np.intp), weights, np.stack(values))
 
     @classmethod
+    def of_pairs(cls, weights: Array, values: Array) -> "Points":
+        """Return points of all pairs of a row and a level, values of (n_values, rows, levels)."""
+        n_values, n_rows, n_levels = values.shape
+        levels = np.broadcast_to(np.arange(n_levels), (n_rows, n_levels)).ravel()
+        return cls(levels, np.repeat(weights, n_levels), values.reshape(n_values, -1))
+
+    @classmethod
     def joined(cls, parts: Sequence["Points"]) -> "Points":
         """Return the points of all parts."""
         if len(parts) == 1:
@@ -70,21 +83,27 @@ class Points:
             return self
         first = int(cells.min())
         width = int(cells.max()) - first + 1
-        keys = self.levels * width + (cells - first)
+        keys = self.levels * width
+        keys += cells
         lowest = int(keys.min())
         keys -= lowest
         n_keys = int(keys.max()) + 1
-        if n_keys <= 4 * len(keys):
-            weights = np.bincount(keys, self.weights, n_keys).astype(float)
-            found = np.flatnonzero(weights)
-            weights = weights[found]
+        # counting is faster than sorting unless nearly all counts are 0
+        if n_keys <= _SPARSE * len(keys):
+            found = np.flatnonzero(np.bincount(keys, minlength=n_keys))
         else:
             found, keys = np.unique(keys, return_inverse=True)
-            n_keys, weights = len(found), np.bincount(keys, self.weights).astype(float)
-        sums = [np.bincount(keys, self.weights * row, n_keys) for row in self.values]
-        kept = found if len(sums[0]) > len(found) else slice(None)
-        values = np.stack([row[kept] for row in sums]) / weights
-        return Points((found + lowest) // width, weights, values)
+            n_keys = len(found)
+        kept = slice(None) if len(found) == n_keys else found
+        if self.weights[0] == self.weights[-1] and (self.weights == self.weights[0]).all():
+            counts = np.bincount(keys, minlength=n_keys)[kept]
+            sums = [np.bincount(keys, row, n_keys)[kept] for row in self.values]
+            weights, means = self.weights[0] * counts, np.stack(sums) / counts
+        else:
+            weights = np.bincount(keys, self.weights, n_keys)[kept]
+            sums = [np.bincount(keys, self.weights * row, n_keys)[kept] for row in self.values]
+            means = np.stack(sums) / weights
+        return Points((found + (lowest - first)) // width, weights, means)
 
 
 class Coordinates(Protocol):
@@ -121,7 +140,7 @@ class Cells:
     ----------
     coordinates : Coordinates
     parts : tuple of Points
-        A part is less than half as large as the one before it, so that a small batch costs little.
+        They are merged into the first when there are twice as many as after the last time.
     merging : bool
         Whether there were so many points that they are merged.
     """
@@ -145,15 +164,13 @@ class Cells:
         return self._with(other.parts)
 
     def _with(self, more: Sequence[Points]) -> "Cells":
-        n_points = sum(map(len, (*self.parts, *more)))
-        if not self.merging and n_points > _MAX_POINTS:
-            return replace(self, parts=(), merging=True)._with((*self.parts, *more))
-        parts = list(self.parts)
-        for part in more:
-            parts.append(self._merged(part))
-            while len(parts) > 1 and 2 * len(parts[-1]) >= len(parts[-2]):
-                parts[-2:] = [self._merged(Points.joined(parts[-2:]))]
-        return replace(self, parts=tuple(parts))
+        grown = replace(self, parts=(*self.parts, *map(self._merged, more)))
+        most = max(_MAX_POINTS, 2 * len(self.parts[0]) if self.merging and self.parts else 0)
+        if sum(map(len, grown.parts)) > most:
+            grown = replace(grown, merging=True)
+        elif len(grown.parts) <= _MAX_PARTS:
+            return grown
+        return replace(grown, parts=(grown.points(),))
 
     def _merged(self, points: Points) -> Points:
         return points.merged(self.coordinates.cells(points)) if self.merging else points
@@ -179,9 +196,13 @@ def number_cells(x: Array, bits: int) -> np.ndarray:
     A cell holds the numbers that share their sign, exponent and leading bits, so that results are
     equally good whether a base is a thousand times too narrow or too wide.
     """
-    size = np.clip(np.abs(x) * _OFF_ROUND, SMALLEST, LARGEST).view(np.int64) >> (52 - bits)
-    size -= np.float64(SMALLEST).view(np.int64) >> (52 - bits)
-    return np.where(x < 0, -1 - size, size)
+    size = np.abs(x)
+    size *= _OFF_ROUND
+    cells = np.clip(size, SMALLEST, LARGEST, out=size).view(np.int64)
+    cells >>= 52 - bits
+    cells -= np.float64(SMALLEST).view(np.int64) >> (52 - bits)
+    cells ^= -(x < 0).astype(np.int64)  # -1 - cells of negative numbers
+    return cells
 
 
 @dataclass(frozen=True)

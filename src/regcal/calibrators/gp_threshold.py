@@ -67,17 +67,16 @@ class PairCoordinates:
 
     def observe(self, rows: HeldOut) -> Points:
         """Return a point per row and threshold, with u and a share of successes."""
-        u = rows.dist._probit(self.thresholds[np.newaxis, :])
-        gap = self.thresholds - rows.y[:, np.newaxis]
+        values = np.empty((2, len(rows), self.points_per_row))
+        np.clip(rows.dist._probit(self.thresholds[np.newaxis, :]), -LARGEST, LARGEST, out=values[0])
+        below = np.subtract(self.thresholds, rows.y[:, np.newaxis], out=values[1])
         if self.resolution > 0:
-            below = np.clip(gap / self.resolution + 0.5, 0.0, 1.0)
+            below /= self.resolution
+            below += 0.5
+            np.clip(below, 0.0, 1.0, out=below)
         else:
-            below = (gap >= 0).astype(float)
-        return Points(
-            np.tile(np.arange(self.points_per_row), len(rows)),
-            np.repeat(rows.weights, self.points_per_row),
-            np.stack([np.clip(u, -LARGEST, LARGEST).ravel(), below.ravel()]),
-        )
+            np.greater_equal(below, 0.0, out=below)
+        return Points.of_pairs(rows.weights, values)
 
     def cells(self, points: Points) -> np.ndarray:
         """Return cells as wide as 1 / 64 of the probit."""

@@ -20,7 +20,7 @@ from regcal.distributions.segmented import log_segment_masses
 
 # Cells in which masses are counted, and in which maps of other packages see them if they take
 # weights: one that jumps between neighbouring rows would tell whether these have been merged.
-_FINE_BITS, _COARSE_BITS = 9, 7
+_FINE_BITS, _COARSE_BITS = 8, 7
 
 # Logs of masses are cut here: beyond, a map has long reached its limit.
 _LOG_LIMITS = (-700.0, -1e-300)
@@ -39,15 +39,11 @@ class SegmentCoordinates:
 
     def observe(self, rows: HeldOut) -> Points:
         """Return a point per row and segment, with log mass and a share of successes."""
-        log_p = np.clip(log_segment_masses(rows.dist, self.thresholds), *_LOG_LIMITS)
-        inside = np.zeros(log_p.shape)
+        values = np.zeros((2, len(rows), self.points_per_row))
+        np.clip(log_segment_masses(rows.dist, self.thresholds), *_LOG_LIMITS, out=values[0])
         segments = np.searchsorted(self.thresholds, rows.y, side="left")
-        inside[np.arange(len(rows)), segments] = 1.0
-        return Points(
-            np.tile(np.arange(self.points_per_row), len(rows)),
-            np.repeat(rows.weights, self.points_per_row),
-            np.stack([log_p.ravel(), inside.ravel()]),
-        )
+        values[1, np.arange(len(rows)), segments] = 1.0
+        return Points.of_pairs(rows.weights, values)
 
     def cells(self, points: Points) -> np.ndarray:
         """Return fine cells of the mass."""
@@ -60,8 +56,8 @@ class SegmentCoordinates:
 
 def mass_cells(log_p: Array, bits: int) -> np.ndarray:
     """Return cells of log p up to 1/2, and of log(1 - p) beyond; fewer bits join whole cells."""
-    large = log_p > LOG_HALF + 1e-6  # not at 1/2 itself, where many rows may lie
-    place = np.where(large, 0.0, log_p)
+    place = log_p.copy()
+    large = np.flatnonzero(log_p > LOG_HALF + 1e-6)  # not 1/2 itself, where many rows may lie
     place[large] = -np.log(-np.expm1(log_p[large]))
     return number_cells(place, bits)
 
