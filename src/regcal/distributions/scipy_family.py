@@ -76,13 +76,16 @@ class ScipyDistribution(Distribution):
         return getattr(self.family, method)(*arguments, *columns, **options)
 
     def _check(self) -> None:
-        finite = np.all([np.isfinite(p) for p in self.parameters], axis=0)
-        bad = np.flatnonzero(~finite | ~np.isfinite(self._scipy("ppf", 0.5))[:, 0])
+        # a shape may be infinite, such as an end of a truncated family; its family knows
+        finite = np.isfinite(self.parameters[-2:]).all(axis=0)
+        with np.errstate(all="ignore"):
+            bad = np.flatnonzero(~finite | ~np.isfinite(self._scipy("ppf", 0.5))[:, 0])
         if len(bad):
             values = [float(p[bad[0]]) for p in self.parameters]
             msg = (
                 f"{self.family.name} does not allow the parameters {values} (shapes, loc, scale) "
-                f"of row {bad[0]}. Scales must be positive and all values finite."
+                f"of row {bad[0]}. Scales must be positive, loc and scale finite, and shapes within "
+                "the family's limits."
             )
             raise ValueError(msg)
 
@@ -119,7 +122,9 @@ class ScipyDistribution(Distribution):
         points = np.broadcast_to(points, (len(self), points.shape[1]))
         with np.errstate(all="ignore"):
             values = np.array(self._scipy(method, points))
-        lost = ~(values > -650.0) & np.isfinite(points)
+        start, end = self._scipy("support")
+        # at an end of the support and beyond it, nothing is lost: SciPy's 0 and 1 are exact
+        lost = ~(values > -650.0) & (points > start) & (points < end)
         if lost.any():
             lost &= np.isfinite(self._logpdf(points))
             part, at = self._take(np.nonzero(lost)[0]), points[lost][:, np.newaxis]
