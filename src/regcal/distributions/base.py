@@ -159,7 +159,7 @@ class Distribution(WithoutCaches, ABC):
         if lost.any():
             part = self._take(np.nonzero(lost)[0])
             ends = low[lost][:, np.newaxis], high[lost][:, np.newaxis]
-            logs[lost] = log_mass_inside(part._logpdf, *ends)[:, 0]
+            logs[lost] = log_mass_inside(part.logpdf, *ends)[:, 0]
         return logs
 
     def _bracket(self, probits: Array) -> tuple[Array, Array]:

@@ -138,13 +138,22 @@ class ScipyDistribution(Distribution):
         # SciPy's own quantiles; beyond |z| = 37 their level is not a number any more
         probits = np.broadcast_to(probits, (len(self), probits.shape[1]))
         quantiles = self._near_quantiles(probits)
+        start, end = self._scipy("support")
         far = np.isfinite(probits) & ((np.abs(probits) > 37.0) | ~np.isfinite(quantiles))
+        if far.any():
+            ends = np.where(probits < 0, start, end)
+            at_end = far & (np.abs(quantiles - ends) <= self._smallest_distance())
+            quantiles = np.where(at_end, ends, quantiles)
+            far &= ~at_end
         if far.any():
             rows, columns = np.nonzero(far)
             solved = super(type(self), self._take(rows))._from_probit(probits[far][:, np.newaxis])
             quantiles[rows, columns] = solved[:, 0]
-        start, end = self._scipy("support")
         return np.clip(quantiles, start, end)
+
+    def _smallest_distance(self) -> Array:
+        """Return how near to an end of its support a quantile cannot be told from it."""
+        return np.finfo(float).eps * (self._scipy("ppf", 0.75) - self._scipy("ppf", 0.25))
 
     def _near_quantiles(self, probits: Array) -> Array:
         z = np.clip(probits, -37.0, 37.0)
