@@ -201,25 +201,33 @@ class Segmented(Distribution):
 
     def _log_shares(self, points: Array, segments: np.ndarray) -> tuple[Array, Array]:
         """Return the log shares of a point's segment that lie below and above it."""
+        below, above = self._log_masses_beside(points, segments)
+        even, share = self._even(segments), self._even_share(points, segments)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # of their own sum: far out, where their last digits are large, they still make a whole
+            total = np.logaddexp(below, above)
+            below = np.where(even, np.log(share), below - total)
+            above = np.where(even, np.log1p(-share), above - total)
+        below, above = (np.where(np.isnan(a), -np.inf, a) for a in (below, above))
+        return np.minimum(below, 0.0), np.minimum(above, 0.0)
+
+    def _log_masses_beside(self, points: Array, segments: np.ndarray) -> tuple[Array, Array]:
+        """Return the base's log masses of a point's segment that lie below and above it."""
         table = self._table
         here = (self.base._logcdf(points), self.base._logsf(points))
         start = (self._at(table.start_cdf, segments), self._at(table.start_sf, segments))
         end = (self._at(table.end_cdf, segments), self._at(table.end_sf, segments))
-        mass = self._at(table.base, segments)
-        even, share = self._even(segments), self._even_share(points, segments)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            below = log_difference(start, here) - mass
-            above = log_difference(here, end) - mass
-            below = np.where(even, np.log(share), below)
-            above = np.where(even, np.log1p(-share), above)
-        deep = self._at(table.deep, segments) & ~even
+        below, above = log_difference(start, here), log_difference(here, end)
+        deep = self._at(table.deep, segments)
         if deep.any():
-            rows = np.nonzero(deep)[0]
-            at = np.broadcast_to(points, segments.shape)[deep][:, np.newaxis]
-            shares = self._take(rows)._deep_shares(at, segments[deep][:, np.newaxis])
-            below[deep], above[deep] = (one[:, 0] for one in shares)
-        below, above = (np.where(np.isnan(a), -np.inf, a) for a in (below, above))
-        return np.minimum(below, 0.0), np.minimum(above, 0.0)
+            part = self.base._take(np.nonzero(deep)[0])
+            low, at, high = (
+                np.broadcast_to(edge, deep.shape)[deep][:, np.newaxis]
+                for edge in (self._at(table.low, segments), points, self._at(table.high, segments))
+            )
+            below[deep] = part._log_mass_between(low, at)[:, 0]
+            above[deep] = part._log_mass_between(at, high)[:, 0]
+        return below, above
 
     def _even_share(self, points: Array, segments: np.ndarray) -> Array:
         """Return how much of the length of a point's segment lies below it."""
@@ -227,14 +235,6 @@ class Segmented(Distribution):
         with np.errstate(invalid="ignore"):
             share = np.clip((points - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)
         return share
-
-    def _deep_shares(self, points: Array, segments: np.ndarray) -> tuple[Array, Array]:
-        """Return log shares below and above points in a valley of the base."""
-        low, high = self._edges(segments)
-        below = self.base._log_mass_between(low, points)
-        above = self.base._log_mass_between(points, high)
-        total = np.logaddexp(below, above)
-        return below - total, above - total
 
     def _cdf(self, points: Array) -> Array:
         return self._one_side(points, upper=False)
@@ -353,8 +353,7 @@ class Segmented(Distribution):
         low, high = self._edges(segments)
 
         def log_odds(rows: np.ndarray, points: Array) -> tuple[Array, Array]:
-            part = self._take(rows)
-            lower, upper = part._deep_shares(points, segments[rows])
+            lower, upper = self._take(rows)._log_masses_beside(points, segments[rows])
             return lower - upper, np.full(points.shape, np.nan)
 
         return np.clip(solve_increasing(log_odds, below - above, low, high), low, high)
