@@ -14,9 +14,7 @@ _NODES, _WEIGHTS = np.polynomial.laguerre.laggauss(20)
 # weights are logs.
 _STEPS = np.arange(-3.2, 3.3, 0.1)
 _DISTANCES = 1.0 / (1.0 + np.exp(np.pi * np.sinh(np.abs(_STEPS))))
-_LOG_SHARES = (
-    np.log(0.1 * np.pi * np.cosh(_STEPS)) + np.log(_DISTANCES) + np.log1p(-_DISTANCES)
-)
+_LOG_SHARES = np.log(0.1 * np.pi * np.cosh(_STEPS)) + np.log(_DISTANCES) + np.log1p(-_DISTANCES)
 
 
 def log_mass_beyond(

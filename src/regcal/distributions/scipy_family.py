@@ -84,8 +84,8 @@ class ScipyDistribution(Distribution):
             values = [float(p[bad[0]]) for p in self.parameters]
             msg = (
                 f"{self.family.name} does not allow the parameters {values} (shapes, loc, scale) "
-                f"of row {bad[0]}. Scales must be positive, loc and scale finite, and shapes within "
-                "the family's limits."
+                f"of row {bad[0]}. Scales must be positive, loc and scale finite, and shapes "
+                "within the family's limits."
             )
             raise ValueError(msg)
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from scipy.special import log_ndtr, ndtri_exp
+from scipy.special import log_expit, log_ndtr, ndtri_exp
 
 from regcal._validation import Array
 from regcal.distributions._roots import solve_increasing
@@ -204,10 +204,10 @@ class Segmented(Distribution):
         below, above = self._log_masses_beside(points, segments)
         even, share = self._even(segments), self._even_share(points, segments)
         with np.errstate(divide="ignore", invalid="ignore"):
-            # of their own sum: far out, where their last digits are large, they still make a whole
-            total = np.logaddexp(below, above)
-            below = np.where(even, np.log(share), below - total)
-            above = np.where(even, np.log1p(-share), above - total)
+            # from their odds: far out, where last digits are large, shares still make a whole
+            odds = below - above
+            below = np.where(even, np.log(share), log_expit(odds))
+            above = np.where(even, np.log1p(-share), log_expit(-odds))
         below, above = (np.where(np.isnan(a), -np.inf, a) for a in (below, above))
         return np.minimum(below, 0.0), np.minimum(above, 0.0)
 
@@ -233,8 +233,7 @@ class Segmented(Distribution):
         """Return how much of the length of a point's segment lies below it."""
         low, high = self._edges(segments)
         with np.errstate(invalid="ignore"):
-            share = np.clip((points - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)
-        return share
+            return np.clip((points - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)
 
     def _cdf(self, points: Array) -> Array:
         return self._one_side(points, upper=False)
