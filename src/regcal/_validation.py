@@ -7,24 +7,56 @@ Array = NDArray[np.float64]
 
 
 # Kinds of arrays that NumPy turns into numbers without a word.
-_ODD_KINDS = {"U": "text", "S": "text", "c": "complex ones", "M": "dates", "m": "durations"}
+_ODD_KINDS = {
+    "U": "text",
+    "S": "text",
+    "c": "complex ones",
+    "M": "dates",
+    "m": "durations",
+    "V": "records",
+}
+
+# The largest total weight: with more, a row of weight 1 would be lost to rounding.
+_LARGEST_WEIGHT = 1e15
 
 
 def as_float_array(values: ArrayLike, name: str) -> Array:
     """Return `values` as a float array, or say which argument is not numeric."""
+    _refuse_masked(values, name)
     try:
         array = np.asarray(values)
         odd = _first_odd(array)
         if odd is None:
             return np.asarray(array, dtype=np.float64)
+    except OverflowError as error:
+        msg = f"{name} holds a number beyond 1.8e308, the largest float. Choose a larger unit."
+        raise ValueError(msg) from error
     except (TypeError, ValueError) as error:
         msg = f"{name} must hold numbers, got {type(values).__name__}: {error}."
         raise ValueError(msg) from error
+    if odd.dtype.kind == "V":
+        msg = (
+            f"{name} must hold numbers, got records such as {odd.flat[0]}. Pass one of the fields, "
+            f'such as {name}["{(odd.dtype.names or ["value"])[-1]}"].'
+        )
+        raise ValueError(msg)
     msg = (
         f"{name} must hold numbers, got {_ODD_KINDS[odd.dtype.kind]} such as "
         f"{str(odd.flat[0])!r}. Convert it first; numbers written as text by {name}.astype(float)."
     )
     raise ValueError(msg)
+
+
+def _refuse_masked(values: ArrayLike, name: str) -> None:
+    """Refuse a masked array, or a list that holds one: the values behind a mask mean nothing."""
+    parts = values if isinstance(values, list | tuple) else [values]
+    n_masked = sum(int(np.ma.count_masked(part)) for part in parts if np.ma.isMA(part))
+    if n_masked:
+        msg = (
+            f"{name} has {n_masked} masked value(s), which stand for nothing. Remove those rows "
+            f"from all arguments, for example by ~np.ma.getmaskarray({name}), or fill them in."
+        )
+        raise ValueError(msg)
 
 
 def _first_odd(array: np.ndarray) -> np.ndarray | None:
@@ -90,6 +122,12 @@ def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> Array:
         msg = (
             f"sample_weight is {weights[first]} at index {first}; weights must not be negative. "
             "Use 0 to leave a row out."
+        )
+        raise ValueError(msg)
+    if weights.sum() > _LARGEST_WEIGHT:
+        msg = (
+            f"The sample weights sum to {weights.sum():.6g}; a weight is a number of rows, and "
+            f"{_LARGEST_WEIGHT:.0e} is the most. Divide them by their mean."
         )
         raise ValueError(msg)
     if not weights.any():

@@ -65,12 +65,16 @@ def test_thresholds_far_outside_of_the_base():
 
 
 def test_segments_without_base_mass_are_uniform():
-    """Where the base has nothing, a bounded segment's new mass is spread evenly."""
-    base = regcal.Histogram([0.0, 1.0], [[1.0]])
-    thresholds = np.array([0.5, 1.0, 2.0, 4.0])
-    dist = Segmented(base, thresholds, np.zeros_like)
+    """A gap inside of the support can get mass, spread evenly; what lies beyond it gets none."""
+    gapped = regcal.Histogram([0.0, 1.0, 3.0, 4.0], [[0.5, 0.0, 0.5]])
+    inside = Segmented(gapped, np.array([1.0, 3.0]), np.zeros_like)
+    beyond = Segmented(
+        regcal.Histogram([0.0, 1.0], [[1.0]]), np.array([0.5, 1.0, 2.0, 4.0]), np.zeros_like
+    )
 
-    assert_allclose(dist.pdf([[0.25, 0.75, 1.5, 3.0, 5.0]]), [[0.5, 0.5, 0.25, 0.125, 0.0]])
+    assert_allclose(inside.pdf([[0.5, 2.0, 3.5, 5.0]]), [[1 / 3, 1 / 6, 1 / 3, 0.0]])
+    assert_allclose(beyond.pdf([[0.25, 0.75, 1.5, 3.0, 5.0]]), [[1.0, 1.0, 0.0, 0.0, 0.0]])
+
 
 
 @pytest.mark.parametrize("uniform", [False, True])

@@ -63,8 +63,11 @@ class ScaleCalibrator(Calibrator):
 
 def check_prior_rows(prior_rows: float) -> None:
     """Refuse a number of pseudo-rows that pulls nowhere."""
-    if not prior_rows > 0:
-        msg = f"prior_rows must be positive, got {prior_rows}."
+    if not 0 < prior_rows < np.inf:
+        msg = (
+            f"prior_rows must be positive, got {prior_rows}, and finite. To leave distributions "
+            "as they are, use IdentityCalibrator."
+        )
         raise ValueError(msg)
 
 

@@ -20,9 +20,13 @@ from regcal._random import as_generator
 from regcal._validation import Array, as_float_array
 from regcal.distributions._quadrature import integrate, panels_between
 from regcal.distributions._roots import solve_increasing
+from regcal.distributions._tails import log_mass_inside
 
 LOG_HALF = float(np.log(0.5))
 LOG_SQRT_2PI = 0.5 * float(np.log(2 * np.pi))
+
+# A mass below this share of the tails whose difference it is has lost half of its digits.
+CANCELLED = 1e-8
 
 # Elements of a temporary array: 2**16 doubles are 512 kB, which stay in the cache.
 BLOCK_ELEMENTS = 2**16
@@ -149,6 +153,21 @@ class Distribution(WithoutCaches, ABC):
         """
         lower, upper = self._cdf(points), self._sf(points)
         return np.where(upper < lower, -upper, lower)
+
+    def _log_mass_between(self, low: Array, high: Array) -> Array:
+        """Return log P(low < Y <= high), also of a valley between two tails that are large."""
+        shape = (len(self), max(low.shape[1], high.shape[1]))
+        low, high = np.broadcast_to(low, shape), np.broadcast_to(high, shape)
+        start, end = ((self._logcdf(t), self._logsf(t)) for t in (low, high))
+        logs = log_difference(start, end)
+        with np.errstate(invalid="ignore"):
+            lost = logs < np.minimum(end[0], start[1]) + np.log(CANCELLED)
+        lost &= np.isfinite(low) & np.isfinite(high)
+        if lost.any():
+            part = self._take(np.nonzero(lost)[0])
+            ends = low[lost][:, np.newaxis], high[lost][:, np.newaxis]
+            logs[lost] = log_mass_inside(part.logpdf, *ends)[:, 0]
+        return logs
 
     def _bracket(self, probits: Array) -> tuple[Array, Array]:
         """Return points between which the quantiles at `probits` lie; may be narrow guesses."""
@@ -361,8 +380,7 @@ class Distribution(WithoutCaches, ABC):
         return self._evaluate("_logprob_of_pair", pairs, False)[:, 0]
 
     def _logprob_of_pair(self, pairs: Array) -> Array:
-        lower, upper = self._logcdf(pairs), self._logsf(pairs)
-        between = log_difference((lower[:, :1], upper[:, :1]), (lower[:, 1:], upper[:, 1:]))
+        between = self._log_mass_between(pairs[:, :1], pairs[:, 1:])
         return np.repeat(np.logaddexp(between, self._logmass(pairs[:, :1])), 2, axis=1)
 
     def mean(self) -> Array:
@@ -443,12 +461,6 @@ def mass_between(low: Array, high: Array) -> Array:
     return np.maximum(high - low + across, 0.0)
 
 
-def joined_kinks(parts: Sequence[Array | None], n_rows: int) -> Array | None:
-    """Return the kinks of several parts, (n_rows, n_kinks), or None if there are none."""
-    known = [np.broadcast_to(k, (n_rows, k.shape[1])) for k in parts if k is not None]
-    return np.concatenate(known, axis=1) if known else None
-
-
 def log_difference(low: tuple[Array, Array], high: tuple[Array, Array]) -> Array:
     """Return log P(low < Y <= high) from (logcdf, logsf) at both ends."""
     (low_cdf, low_sf), (high_cdf, high_sf) = low, high
@@ -458,6 +470,12 @@ def log_difference(low: tuple[Array, Array], high: tuple[Array, Array]) -> Array
         across = np.log1p(-np.minimum(np.exp(low_cdf) + np.exp(high_sf), 1.0))
         result = np.where(high_cdf <= LOG_HALF, lower, np.where(low_sf <= LOG_HALF, upper, across))
     return np.where(np.isnan(result), -np.inf, result)
+
+
+def joined_kinks(parts: Sequence[Array | None], n_rows: int) -> Array | None:
+    """Return the kinks of several parts, (n_rows, n_kinks), or None if there are none."""
+    known = [np.broadcast_to(k, (n_rows, k.shape[1])) for k in parts if k is not None]
+    return np.concatenate(known, axis=1) if known else None
 
 
 def outermost(filled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -182,7 +182,7 @@ def _from_matrix(prediction: Any) -> Distribution:
     except (TypeError, ValueError):
         array = np.empty(0)
     if array.ndim == 2:
-        return Samples(array)
+        return Samples(prediction)
     filled = array.ndim > 0 and array.size > 0
     kind = f"an array of shape {array.shape}" if filled else type(prediction).__name__
     msg = f"Cannot make a distribution of {kind}. Accepted: {_ACCEPTED}."

@@ -13,6 +13,9 @@ from regcal.distributions.base import Distribution, mass_between
 # Below this, 1 - cdf is taken from the density instead, if there is one.
 _SMALL = 1e-6
 
+# Central differences are over at least so many neighbouring floats.
+_SPACINGS = 64.0
+
 RowFunction = Callable[[Array, np.ndarray], Array]
 
 
@@ -129,10 +132,13 @@ class CustomDistribution(Distribution):
         if pdf is not None:
             return np.maximum(self._call(pdf, points), 0.0)
         # the cube root of the rounding error balances it against the curvature
-        step = 5e-6 * (self._quartiles[:, 2:] - self._quartiles[:, :1])
         finite = np.where(np.isfinite(points), points, 0.0)
-        rise = mass_between(self._signed_tail(finite - step), self._signed_tail(finite + step))
-        return np.where(np.isfinite(points), rise / (2 * step), 0.0)
+        # of the numbers themselves far from 0, where they are wider apart than that
+        step = 5e-6 * (self._quartiles[:, 2:] - self._quartiles[:, :1])
+        step = np.maximum(step, _SPACINGS * np.spacing(np.abs(finite)))
+        low, high = finite - step, finite + step
+        rise = mass_between(self._signed_tail(low), self._signed_tail(high))
+        return np.where(np.isfinite(points), rise / (high - low), 0.0)
 
     def _bracket(self, probits: Array) -> tuple[Array, Array]:
         low, high = self._quartiles[:, :1], self._quartiles[:, 2:]

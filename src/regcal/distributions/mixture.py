@@ -112,6 +112,11 @@ class Mixture(Distribution):
     def _logmass(self, points: Array) -> Array:
         return self._log_average("_logmass", points)
 
+    def _log_mass_between(self, low: Array, high: Array) -> Array:
+        # a valley of the mixture is a far tail of each component
+        masses = [component._log_mass_between(low, high) for component in self.components]
+        return self._log_sum(np.stack(masses, axis=-1))
+
     def _probit(self, points: Array) -> Array:
         # from the probits of the components, which are asked once and not for either tail
         z = np.stack([component._probit(points) for component in self.components], axis=-1)
@@ -122,7 +127,7 @@ class Mixture(Distribution):
         return tuple(sorted({end for part in self.components for end in part._ends()}))
 
     def _from_probit(self, probits: Array) -> Array:
-        points = super()._from_probit(probits)
+        points = np.clip(super()._from_probit(probits), *self._support())
         for end in self._ends():
             # the levels that a point mass spans are reached at its place, exactly
             here = np.full((1, 1), end)
@@ -130,6 +135,15 @@ class Mixture(Distribution):
             below = ndtri(np.maximum(self._cdf(here) - np.exp(self._logmass(here)), 0.0))
             points = np.where((probits > below) & (probits <= at), end, points)
         return points
+
+    def _support(self) -> tuple[Array, Array]:
+        """Return the outermost ends of the components that have any weight."""
+        infinite = np.array([[-np.inf, np.inf]])
+        ends = np.stack([component._from_probit(infinite) for component in self.components], -1)
+        used = self.weights[:, np.newaxis, :] > 0
+        start, end = ends[:, :1], ends[:, 1:]
+        start, end = np.where(used, start, np.inf), np.where(used, end, -np.inf)
+        return start.min(axis=-1), end.max(axis=-1)
 
     def _bracket(self, probits: Array) -> tuple[Array, Array]:
         finite = np.where(np.isfinite(probits), probits, 0.0)

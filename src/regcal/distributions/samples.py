@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, logsumexp, ndtr
 
 from regcal._validation import Array, as_float_array, check_finite, check_positive
-from regcal.distributions.base import Distribution, log_normal_density
+from regcal.distributions.base import Distribution, log_difference, log_normal_density
 
 # Below this probability the sum of tails is formed in log space.
 _SMALL = 1e-200
@@ -107,6 +107,12 @@ class Samples(Distribution):
         if small.any():
             logs[small] = logsumexp(log_ndtr(z[small]), axis=-1) - np.log(self.draws.shape[1])
         return logs
+
+    def _log_mass_between(self, low: Array, high: Array) -> Array:
+        # a valley between draws is a far tail of each kernel
+        ends = (self._standardised(t) for t in (low, high))
+        masses = log_difference(*((log_ndtr(z), log_ndtr(-z)) for z in ends))
+        return logsumexp(masses, axis=2) - np.log(self.draws.shape[1])
 
     def _logpdf(self, points: Array) -> Array:
         with np.errstate(invalid="ignore"):

@@ -76,13 +76,16 @@ class ScipyDistribution(Distribution):
         return getattr(self.family, method)(*arguments, *columns, **options)
 
     def _check(self) -> None:
-        finite = np.all([np.isfinite(p) for p in self.parameters], axis=0)
-        bad = np.flatnonzero(~finite | ~np.isfinite(self._scipy("ppf", 0.5))[:, 0])
+        # a shape may be infinite, such as an end of a truncated family; its family knows
+        finite = np.isfinite(self.parameters[-2:]).all(axis=0)
+        with np.errstate(all="ignore"):
+            bad = np.flatnonzero(~finite | ~np.isfinite(self._scipy("ppf", 0.5))[:, 0])
         if len(bad):
             values = [float(p[bad[0]]) for p in self.parameters]
             msg = (
                 f"{self.family.name} does not allow the parameters {values} (shapes, loc, scale) "
-                f"of row {bad[0]}. Scales must be positive and all values finite."
+                f"of row {bad[0]}. Scales must be positive, loc and scale finite, and shapes "
+                "within the family's limits."
             )
             raise ValueError(msg)
 
@@ -119,7 +122,9 @@ class ScipyDistribution(Distribution):
         points = np.broadcast_to(points, (len(self), points.shape[1]))
         with np.errstate(all="ignore"):
             values = np.array(self._scipy(method, points))
-        lost = ~(values > -650.0) & np.isfinite(points)
+        start, end = self._scipy("support")
+        # at an end of the support and beyond it, nothing is lost: SciPy's 0 and 1 are exact
+        lost = ~(values > -650.0) & (points > start) & (points < end)
         if lost.any():
             lost &= np.isfinite(self._logpdf(points))
             part, at = self._take(np.nonzero(lost)[0]), points[lost][:, np.newaxis]
@@ -133,13 +138,22 @@ class ScipyDistribution(Distribution):
         # SciPy's own quantiles; beyond |z| = 37 their level is not a number any more
         probits = np.broadcast_to(probits, (len(self), probits.shape[1]))
         quantiles = self._near_quantiles(probits)
+        start, end = self._scipy("support")
         far = np.isfinite(probits) & ((np.abs(probits) > 37.0) | ~np.isfinite(quantiles))
+        if far.any():
+            ends = np.where(probits < 0, start, end)
+            at_end = far & (np.abs(quantiles - ends) <= self._smallest_distance())
+            quantiles = np.where(at_end, ends, quantiles)
+            far &= ~at_end
         if far.any():
             rows, columns = np.nonzero(far)
             solved = super(type(self), self._take(rows))._from_probit(probits[far][:, np.newaxis])
             quantiles[rows, columns] = solved[:, 0]
-        start, end = self._scipy("support")
         return np.clip(quantiles, start, end)
+
+    def _smallest_distance(self) -> Array:
+        """Return how near to an end of its support a quantile cannot be told from it."""
+        return np.finfo(float).eps * (self._scipy("ppf", 0.75) - self._scipy("ppf", 0.25))
 
     def _near_quantiles(self, probits: Array) -> Array:
         z = np.clip(probits, -37.0, 37.0)

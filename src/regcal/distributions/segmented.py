@@ -6,10 +6,12 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from scipy.special import log_ndtr, ndtri_exp
+from scipy.special import log_expit, log_ndtr, ndtri_exp
 
 from regcal._validation import Array
+from regcal.distributions._roots import solve_increasing
 from regcal.distributions.base import (
+    CANCELLED,
     LOG_HALF,
     Distribution,
     joined_kinks,
@@ -35,17 +37,15 @@ def log_segment_masses(dist: Distribution, thresholds: Array) -> Array:
     tails[:, 0], tails[:, -1] = 0.0, -0.0
     tails[:, 1:-1] = dist._signed_tail(thresholds[np.newaxis, :])
     masses = mass_between(tails[:, :-1], tails[:, 1:])
-    rows, segments = np.nonzero(masses < _SMALL)
+    sizes = np.abs(tails)
+    least = np.maximum(CANCELLED * np.maximum(sizes[:, :-1], sizes[:, 1:]), _SMALL)
+    rows, segments = np.nonzero(masses < least)
     with np.errstate(divide="ignore"):
         logs = np.log(masses, out=masses)
     if len(rows):
         grid = np.concatenate([[-np.inf], thresholds, [np.inf]])
-        ends = np.stack([grid[segments], grid[segments + 1]], axis=1)
-        lost = dist._take(rows)
-        logcdf, logsf = lost._logcdf(ends), lost._logsf(ends)
-        logs[rows, segments] = log_difference(
-            (logcdf[:, 0], logsf[:, 0]), (logcdf[:, 1], logsf[:, 1])
-        )
+        ends = grid[segments][:, np.newaxis], grid[segments + 1][:, np.newaxis]
+        logs[rows, segments] = dist._take(rows)._log_mass_between(*ends)[:, 0]
     return logs
 
 
@@ -59,6 +59,11 @@ def _ends(dist: Distribution, thresholds: Array) -> tuple[Array, Array]:
     )
 
 
+def _support(dist: Distribution) -> Array:
+    """Return the ends of each row's support, (n_rows, 2)."""
+    return dist._from_probit(np.array([[-np.inf, np.inf]]))
+
+
 @dataclass(frozen=True)
 class _Table:
     """What a batch needs to know of its segments; all logs, (n_rows, n_segments)."""
@@ -67,10 +72,23 @@ class _Table:
     start_sf: Array
     end_cdf: Array
     end_sf: Array
+    low: Array  # where the segment starts and ends, within the base's support
+    high: Array
     base: Array  # base mass of the segment
     new: Array  # calibrated mass of the segment
     below: Array  # calibrated mass of all segments below, and above
     above: Array
+
+    @property
+    def deep(self) -> np.ndarray:
+        """Segments in a valley: differences of the base's tails have lost their mass."""
+        least = np.minimum(self.end_cdf, self.start_sf) + np.log(CANCELLED)
+        return (self.base > -np.inf) & (self.base < least)
+
+    @property
+    def lost(self) -> np.ndarray:
+        """Rows that need logarithms: a segment that counts has next to nothing of the base."""
+        return ((self.new > -np.inf) & ((self.base < _LOG_SMALL) | self.deep)).any(axis=1)
 
 
 class Segmented(Distribution):
@@ -87,8 +105,13 @@ class Segmented(Distribution):
         not be normalised.
     uniform : bool
         Whether the mass of a bounded segment is spread evenly, or as the base density is inside
-        it. The open-ended segments always follow the base. A bounded segment in which the base
-        has no mass at all is uniform; an open-ended one gets none.
+        it. The open-ended segments always follow the base.
+
+    Notes
+    -----
+    The support stays that of the base. Segments beyond its ends get no mass, and one that an end
+    lies in is spread evenly up to it. A segment in a gap of the support, in which the base has no
+    mass at all, is uniform.
     """
 
     def __init__(
@@ -121,11 +144,10 @@ class Segmented(Distribution):
         return self._normalised(base)
 
     def _normalised(self, log_base: Array) -> Array:
-        log_new = np.array(self.reweight(log_base))
-        for outer in (0, -1):
-            log_new[:, outer] = np.where(
-                np.isneginf(log_base[:, outer]), -np.inf, log_new[:, outer]
-            )
+        first, last = outermost(log_base > -np.inf)
+        segments = np.arange(log_base.shape[1])
+        within = (segments >= first) & (segments <= last)
+        log_new = np.where(within, self.reweight(log_base), -np.inf)
         # Section 4, prediction step 2: q_i = c_i(p_i) / sum_j c_j(p_j)
         peak = log_new.max(axis=1, keepdims=True)
         peak = np.where(np.isfinite(peak), peak, 0.0)
@@ -138,6 +160,9 @@ class Segmented(Distribution):
         logcdf, logsf = _ends(self.base, self.thresholds)
         log_base = log_segment_masses(self.base, self.thresholds)
         log_new = self._normalised(log_base)
+        support = _support(self.base)
+        grid = np.concatenate([[-np.inf], self.thresholds, [np.inf]])[np.newaxis, :]
+        grid = np.clip(grid, support[:, :1], support[:, 1:])
         empty = np.full((len(self), 1), -np.inf)
         below = np.logaddexp.accumulate(log_new, axis=1)[:, :-1]
         above = np.logaddexp.accumulate(log_new[:, ::-1], axis=1)[:, -2::-1]
@@ -146,6 +171,8 @@ class Segmented(Distribution):
             start_sf=logsf[:, :-1],
             end_cdf=logcdf[:, 1:],
             end_sf=logsf[:, 1:],
+            low=grid[:, :-1],
+            high=grid[:, 1:],
             base=log_base,
             new=log_new,
             below=np.concatenate([empty, below], axis=1),
@@ -170,29 +197,43 @@ class Segmented(Distribution):
         return inner & np.isneginf(self._at(self._table.base, segments))
 
     def _edges(self, segments: np.ndarray) -> tuple[Array, Array]:
-        last = len(self.thresholds) - 1
-        return (
-            self.thresholds[np.clip(segments - 1, 0, last)],
-            self.thresholds[np.clip(segments, 0, last)],
-        )
+        return self._at(self._table.low, segments), self._at(self._table.high, segments)
 
     def _log_shares(self, points: Array, segments: np.ndarray) -> tuple[Array, Array]:
         """Return the log shares of a point's segment that lie below and above it."""
+        below, above = self._log_masses_beside(points, segments)
+        even, share = self._even(segments), self._even_share(points, segments)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # from their odds: far out, where last digits are large, shares still make a whole
+            odds = below - above
+            below = np.where(even, np.log(share), log_expit(odds))
+            above = np.where(even, np.log1p(-share), log_expit(-odds))
+        below, above = (np.where(np.isnan(a), -np.inf, a) for a in (below, above))
+        return np.minimum(below, 0.0), np.minimum(above, 0.0)
+
+    def _log_masses_beside(self, points: Array, segments: np.ndarray) -> tuple[Array, Array]:
+        """Return the base's log masses of a point's segment that lie below and above it."""
         table = self._table
         here = (self.base._logcdf(points), self.base._logsf(points))
         start = (self._at(table.start_cdf, segments), self._at(table.start_sf, segments))
         end = (self._at(table.end_cdf, segments), self._at(table.end_sf, segments))
-        mass = self._at(table.base, segments)
-        even = self._even(segments)
+        below, above = log_difference(start, here), log_difference(here, end)
+        deep = self._at(table.deep, segments)
+        if deep.any():
+            part = self.base._take(np.nonzero(deep)[0])
+            low, at, high = (
+                np.broadcast_to(edge, deep.shape)[deep][:, np.newaxis]
+                for edge in (self._at(table.low, segments), points, self._at(table.high, segments))
+            )
+            below[deep] = part._log_mass_between(low, at)[:, 0]
+            above[deep] = part._log_mass_between(at, high)[:, 0]
+        return below, above
+
+    def _even_share(self, points: Array, segments: np.ndarray) -> Array:
+        """Return how much of the length of a point's segment lies below it."""
         low, high = self._edges(segments)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            below = log_difference(start, here) - mass
-            above = log_difference(here, end) - mass
-            share = np.clip((points - low) / (high - low), 0.0, 1.0)
-            below = np.where(even, np.log(share), below)
-            above = np.where(even, np.log1p(-share), above)
-        below, above = (np.where(np.isnan(a), -np.inf, a) for a in (below, above))
-        return np.minimum(below, 0.0), np.minimum(above, 0.0)
+        with np.errstate(invalid="ignore"):
+            return np.clip((points - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)
 
     def _cdf(self, points: Array) -> Array:
         return self._one_side(points, upper=False)
@@ -205,7 +246,7 @@ class Segmented(Distribution):
 
         These are slow. Which way a row goes does not depend on the rows beside it.
         """
-        lost = np.flatnonzero((self._table.base < _LOG_SMALL).any(axis=1))
+        lost = np.flatnonzero(self._table.lost)
         if len(lost) == len(self):
             return np.exp(self._logsf(points) if upper else self._logcdf(points))
         mass = self._mass_beside(points, upper=upper)
@@ -223,13 +264,12 @@ class Segmented(Distribution):
             beside = mass_between(here, self._at(self._tails, segments + 1))
         else:
             beside = mass_between(self._at(self._tails, segments), here)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = beside / np.exp(self._at(self._table.base, segments))
-            if self.uniform:
-                low, high = self._edges(segments)
-                gap = high - points if upper else points - low
-                share = np.where(self._even(segments), gap / (high - low), share)
         mass = np.exp(self._at(self._table.new, segments))
+        base = np.exp(self._at(self._table.base, segments))
+        share = beside / np.where(base > 0, base, 1.0)
+        if self.uniform:
+            even = self._even_share(points, segments)
+            share = np.where(self._even(segments), 1.0 - even if upper else even, share)
         return np.minimum(self._at(outer, segments) + mass * np.minimum(share, 1.0), 1.0)
 
     @cached_property
@@ -257,10 +297,11 @@ class Segmented(Distribution):
         new = self._at(self._table.new, segments)
         mass = self._at(self._table.base, segments)
         low, high = self._edges(segments)
+        inside = (points >= low) & (points <= high) & (new > -np.inf)
         with np.errstate(divide="ignore", invalid="ignore"):
             even = new - np.log(high - low)
             shaped = self.base._logpdf(points) + (new - mass)
-        return np.where(self._even(segments), even, np.where(np.isneginf(mass), -np.inf, shaped))
+        return np.where(inside, np.where(self._even(segments), even, shaped), -np.inf)
 
     # ----------------------------------------------------------------------------------- inversion
 
@@ -294,12 +335,27 @@ class Segmented(Distribution):
         logsf = np.logaddexp(self._at(table.end_sf, segments), mass + above)
         logcdf, logsf = np.minimum(logcdf, 0.0), np.minimum(logsf, 0.0)
         z = np.where(logcdf < logsf, ndtri_exp(logcdf), -ndtri_exp(logsf))
-        shaped = self.base._from_probit(np.where(np.isnan(z), 0.0, z))
-        shaped = np.where(segments > 0, np.maximum(shaped, low), shaped)
-        shaped = np.where(segments < len(self.thresholds), np.minimum(shaped, high), shaped)
-        from_low, from_high = np.exp(below) * (high - low), np.exp(above) * (high - low)
-        even = np.where(below < above, low + from_low, high - from_high)
-        return np.where(self._even(segments), even, shaped)
+        shaped = np.clip(self.base._from_probit(np.where(np.isnan(z), 0.0, z)), low, high)
+        even = self._even(segments)
+        deep = self._at(table.deep, segments) & ~even
+        if deep.any():
+            shaped[deep] = self._take(np.nonzero(deep)[0])._deep_inside(
+                *(part[deep][:, np.newaxis] for part in (segments, below, above))
+            )[:, 0]
+        with np.errstate(invalid="ignore"):
+            from_low, from_high = np.exp(below) * (high - low), np.exp(above) * (high - low)
+            evenly = np.where(below < above, low + from_low, high - from_high)
+        return np.where(even, evenly, shaped)
+
+    def _deep_inside(self, segments: np.ndarray, below: Array, above: Array) -> Array:
+        """Return the points with the given log shares of segments in a valley of the base."""
+        low, high = self._edges(segments)
+
+        def log_odds(rows: np.ndarray, points: Array) -> tuple[Array, Array]:
+            lower, upper = self._take(rows)._log_masses_beside(points, segments[rows])
+            return lower - upper, np.full(points.shape, np.nan)
+
+        return np.clip(solve_increasing(log_odds, below - above, low, high), low, high)
 
     def _panel_edges(self, extra: Array | None = None) -> Array:
         # the base knows best where its density is narrow
@@ -307,7 +363,8 @@ class Segmented(Distribution):
         return np.sort(np.concatenate(edges, axis=1), axis=1)
 
     def _kinks(self) -> Array | None:
-        return joined_kinks([self.thresholds[np.newaxis, :], self.base._kinks()], len(self))
+        parts = [self.thresholds[np.newaxis, :], _support(self.base), self.base._kinks()]
+        return joined_kinks(parts, len(self))
 
 
 def keep_masses(log_masses: Array) -> Array:

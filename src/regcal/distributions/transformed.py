@@ -8,11 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regcal._validation import Array
-from regcal.distributions.base import Distribution, ProbitDistribution, joined_kinks
+from regcal.distributions.base import (
+    LOG_SQRT_2PI,
+    Distribution,
+    ProbitDistribution,
+    joined_kinks,
+    log_normal_density,
+)
 from regcal.maps import Curve, Path, log_change
-
-# Beyond these, probits cannot be told from probabilities that are 0 or 1 as floats.
-_LAST_PROBITS = (-38.0, 8.2)
 
 
 class Map(Protocol):
@@ -51,6 +54,12 @@ class Transformed(ProbitDistribution):
 
     The CDF is ``Phi(map(z(t)))``. The limits are exact, and the density is positive wherever the
     base's is.
+
+    At an end of the support the base's probit is infinite, and so is the change of density there,
+    or it is 0, unless the map is the identity: no limit from inside is of any use. The density at
+    such a point is changed as it is at the probit where a normal distribution with the row's
+    spread has the base's density: near the middle for a base that starts with an ordinary density,
+    and far out for one whose probabilities have become 0 or 1 by rounding in a far tail.
 
     Parameters
     ----------
@@ -105,12 +114,26 @@ class Transformed(ProbitDistribution):
         return eta, logslope + np.log(slope)
 
     def _logpdf(self, points: Array) -> Array:
-        # as a change of the base's density, so that its support is kept
-        logpdf, z = self.base._logpdf(points), self.base._probit(points)
-        # some bases lose a tail to rounding long before its density vanishes
-        lost = np.isinf(z) & np.isfinite(logpdf)
-        if lost.any():
-            z = np.where(lost, np.clip(z, *_LAST_PROBITS), z)
+        z, logslope = self.base._probit_and_logslope(points)
+        eta, slope = self._curve.image_and_slope(z)
+        with np.errstate(invalid="ignore"):
+            logpdf = log_normal_density(eta) + (logslope + np.log(slope))
+        ends = np.isinf(z)
+        if ends.any():
+            rows, columns = np.nonzero(ends)
+            at = np.broadcast_to(points, z.shape)[ends][:, np.newaxis]
+            signs = np.sign(z[ends])[:, np.newaxis]
+            logpdf[rows, columns] = self._take(rows)._logpdf_at_ends(at, signs)[:, 0]
+        return logpdf
+
+    def _logpdf_at_ends(self, points: Array, signs: Array) -> Array:
+        """Return the log density where the base's probit is infinite, of the given sign."""
+        logpdf = self.base._logpdf(points)
+        ends = self.base._from_probit(np.array([[-1.0, 1.0]]))
+        spread = 0.5 * (ends[:, 1:] - ends[:, :1])
+        # log phi(z) = log(density * spread)
+        log_phi = logpdf + np.log(spread)
+        z = signs * np.sqrt(np.maximum(-2.0 * (log_phi + LOG_SQRT_2PI), 0.0))
         return np.where(np.isneginf(logpdf), -np.inf, logpdf + self._log_change(z))
 
     def _from_probit(self, probits: Array) -> Array:

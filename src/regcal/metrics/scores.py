@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from regcal._validation import Array, check_column, check_weights
+from regcal._validation import Array, as_float_array, check_column, check_weights
 from regcal.distributions import Distribution, as_distribution
 from regcal.distributions._quadrature import integrate
 from regcal.metrics._inputs import (
@@ -315,7 +315,7 @@ def mean_score(scores: Any, sample_weight: Any = None) -> MeanScore:
     >>> mean_score([1.0, 2.0, 3.0, 4.0])
     MeanScore(mean=2.5, standard_error=0.6454972243679028)
     """
-    values = np.asarray(scores, dtype=np.float64)
+    values = as_float_array(scores, "scores")
     if values.ndim != 1 or np.isnan(values).any():
         msg = (
             f"scores must be one number per row without NaN, got shape {values.shape}. "
