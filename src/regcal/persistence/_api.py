@@ -314,13 +314,13 @@ def _check_protocol(schema: dict[str, Any]) -> None:
 
 def _constructed(members: dict[str, bytes], allowed: set[str]) -> Any:
     # loads all ensembles of scikit-learn, which most sessions do not need
-    from regcal.persistence._compiled import check_compiled_parts
+    from regcal.persistence._compiled import check_parts
 
     with warnings.catch_warnings():
         # reported once, with both versions, by `load`
         warnings.simplefilter("ignore", InconsistentVersionWarning)
         model = _skops().loads(_plain_zip(members), trusted=sorted(allowed))
-        check_compiled_parts(model)
+        check_parts(model)
     return model
 
 

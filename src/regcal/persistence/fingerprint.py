@@ -4,7 +4,7 @@ import hashlib
 import struct
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import singledispatch
+from functools import partial, singledispatch
 from typing import Any
 
 import numpy as np
@@ -128,6 +128,12 @@ def _of_random_state(value: np.random.RandomState) -> tuple[bytes, Sequence[Any]
 @_described.register
 def _of_generator(value: np.random.Generator) -> tuple[bytes, Sequence[Any]]:
     return b"Generator:", [value.bit_generator.state]
+
+
+@_described.register
+def _of_partial(value: partial) -> tuple[bytes, Sequence[Any]]:
+    # its own attributes are made by looking at them
+    return b"partial:", [value.func, value.args, value.keywords]
 
 
 @_described.register(type)
