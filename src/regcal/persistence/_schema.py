@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from regcal.persistence import _types
+from regcal.persistence import _types, other_libraries
 from regcal.persistence._archive import FileError
 
 Node = dict[str, Any]
@@ -240,7 +240,11 @@ class _Auditor:
             self.node(_part(node, "content").get(part), depth + 1)
 
     def _object(self, node: Node, name: str, depth: int) -> None:
-        self._require(name, name in _types.object_types())
+        stored = name == other_libraries.STORED
+        self._require(name, stored or name in _types.object_types())
+        if stored:
+            kind = _part(_part(_part(node, "content"), "content"), "kind")
+            self._require(str(parse("a name", _value(kind).encode())), False)
         if node.get("content") is not None:
             self.node(node["content"], depth + 1)
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from regcal.persistence import other_libraries
+
 
 def fingerprint(value: Any) -> str:
     """Return the digest of a value and all it holds, in hexadecimal digits."""
@@ -57,6 +59,9 @@ class _Digests:
 @singledispatch
 def _described(value: Any) -> tuple[bytes, Sequence[Any]]:
     """Return bytes that tell values of a kind apart, and the parts."""
+    if other_libraries.is_known(value):
+        stored = other_libraries.as_stored(value)
+        return _name(type(value)), [stored.written, stored.attributes]
     reduced = value.__reduce_ex__(2)
     if isinstance(reduced, str):
         return _name(type(value)) + reduced.encode(), ()
