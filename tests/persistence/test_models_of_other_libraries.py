@@ -268,9 +268,9 @@ def test_models_of_other_libraries_need_trust(name, folder, models):
     assert CASES[name].library in regcal.file_info(path)["versions"]
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", [name for name in OTHERS if name != "NGBoost"])
 def test_equal_training_gives_equal_fingerprints(name, models, frame):
-    """Neither the time nor an identity of a run is part of a model."""
+    """Neither the time nor an identity of a run is part of a model; NGBoost breaks ties by chance."""
     if name not in HERE:
         pytest.skip(f"{CASES[name].library} is not installed")
 
