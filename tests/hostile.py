@@ -401,7 +401,7 @@ def judge(path: Path, watch: Watch) -> str:
     except MemoryError:
         return "memory"
     except Exception as error:
-        return f"other error: {type(error).__name__}: {error}"[:200]
+        return _line(f"other error: {type(error).__name__}: {error}")
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         watch.active = False
@@ -417,8 +417,12 @@ def _tried(path: Path) -> str:
     except MemoryError:
         raise
     except Exception as error:
-        return f"fails when asked: {type(error).__name__}: {error}"[:200]
+        return _line(f"fails when asked: {type(error).__name__}: {error}")
     return "works"
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())[:200]
 
 
 def _limit_memory() -> None:

@@ -270,7 +270,7 @@ def test_models_of_other_libraries_need_trust(name, folder, models):
 
 @pytest.mark.parametrize("name", [name for name in OTHERS if name != "NGBoost"])
 def test_equal_training_gives_equal_fingerprints(name, models, frame):
-    """Neither the time nor an identity of a run is part of a model; NGBoost breaks ties by chance."""
+    """Neither the time nor an identity of a run is kept; NGBoost breaks ties by chance."""
     if name not in HERE:
         pytest.skip(f"{CASES[name].library} is not installed")
 
