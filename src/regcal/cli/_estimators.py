@@ -65,7 +65,7 @@ def takes_missing(name: str) -> bool:
 
 
 def _imported(name: str) -> Any:
-    """Return an instance of the class that ``module:Class`` names."""
+    """Return an instance of the class that ``module:Class`` names; its module's code is run."""
     module_name, _, class_name = name.partition(":")
     if not class_name:
         what = "There is no model"
@@ -77,10 +77,11 @@ def _imported(name: str) -> Any:
     try:
         kind = getattr(importlib.import_module(module_name), class_name)
         estimator = kind()
-    except (ImportError, AttributeError, TypeError) as error:
+    except Exception as error:
+        # whatever the code of a user raises
         msg = (
-            f"Cannot use the model {name}: {error}. It has to be a class that can be imported "
-            "from here and made without arguments."
+            f"Cannot use the model {name}: {type(error).__name__}: {error}. It has to be "
+            "a class that can be imported from here and made without arguments."
         )
         raise InputError(msg) from error
     if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):

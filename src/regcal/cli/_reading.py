@@ -5,6 +5,7 @@ that are only passed on are written as they were read.
 """
 
 import csv
+import io
 import re
 import sys
 from collections import Counter
@@ -27,6 +28,12 @@ _BLOCK_ROWS = 2**16
 _HEAD_BYTES = 2**20
 
 _DELIMITERS = ",;\t|"
+
+# Lines end as CSV readers see it; other signs that Python calls ends of lines belong to the text.
+_END_OF_LINE = re.compile(r"\r\n|\r|\n")
+
+# The first line, which goes on within double quotes; nothing is tried twice.
+_HEADER = re.compile(r'(?>(?:^|(?<=[,;\t|]))"(?:[^"]|"")*+"|[^\r\n])*+')
 _MISSING = pa.array(["", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None"])
 
 
@@ -224,7 +231,7 @@ class _CsvTable:
         return pyarrow.csv.open_csv(
             self._stream,
             read_options=pyarrow.csv.ReadOptions(
-                column_names=keys, skip_rows=1, block_size=_BLOCK_BYTES
+                column_names=keys, skip_rows_after_names=1, block_size=_BLOCK_BYTES
             ),
             parse_options=pyarrow.csv.ParseOptions(
                 delimiter=self.layout.delimiter, newlines_in_values=True
@@ -259,19 +266,30 @@ def _layout_of(label: str, head: bytes) -> Layout:
     except UnicodeDecodeError as error:
         msg = f"{label} is not UTF-8 (byte {error.start}). Save the file as CSV in UTF-8."
         raise InputError(msg) from error
-    lines = text.splitlines() or [""]
-    unquoted = re.sub(r'"[^"]*"', "", lines[0])
+    header = _HEADER.match(text).group()  # type: ignore[union-attr]
+    if len(header) == len(text):
+        what = "but no rows" if len(head) < _HEAD_BYTES else f"of more than {_HEAD_BYTES} bytes"
+        msg = f"{label} has column names {what}. A table needs a line of names, and rows below it."
+        raise InputError(msg)
+    unquoted = re.sub(r'"[^"]*"', "", header)
     delimiter = max(_DELIMITERS, key=unquoted.count)
-    names = next(csv.reader([lines[0]], delimiter=delimiter), [])
+    names = _names_in(header, delimiter, label)
+    lines = _END_OF_LINE.split(text[len(header) :])
+    comma = re.compile(rf"(^|{re.escape(delimiter)})\s*-?\d+,\d+\s*($|{re.escape(delimiter)})")
+    decimal = "," if delimiter != "," and any(map(comma.search, lines)) else "."
+    return Layout(label, tuple(name.strip() for name in names), delimiter, decimal)
+
+
+def _names_in(header: str, delimiter: str, label: str) -> list[str]:
+    try:
+        names = next(csv.reader(io.StringIO(header, newline=""), delimiter=delimiter), [])
+    except csv.Error as error:
+        msg = f"{label}: its column names cannot be read ({error}). Is it a table?"
+        raise InputError(msg) from error
     if not any(name.strip() for name in names):
         msg = f"{label} has no column names: its first line is blank."
         raise InputError(msg)
-    if len(lines) == 1 and not text.endswith(("\n", "\r")):
-        msg = f"{label} has column names but no rows."
-        raise InputError(msg)
-    comma = re.compile(rf"(^|{re.escape(delimiter)})\s*-?\d+,\d+\s*($|{re.escape(delimiter)})")
-    decimal = "," if delimiter != "," and any(map(comma.search, lines[1:])) else "."
-    return Layout(label, tuple(name.strip() for name in names), delimiter, decimal)
+    return names
 
 
 class _ParquetTable:

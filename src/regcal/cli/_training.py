@@ -9,7 +9,13 @@ from sklearn.model_selection import GroupKFold, GroupShuffleSplit, TimeSeriesSpl
 
 import regcal
 from regcal.cli._errors import InputError
-from regcal.cli._estimators import MOST_ROWS_OF_GPR, is_text, make_estimator, takes_missing
+from regcal.cli._estimators import (
+    MODEL_NAMES,
+    MOST_ROWS_OF_GPR,
+    is_text,
+    make_estimator,
+    takes_missing,
+)
 from regcal.cli._held_out import hold_out, scores_on_held_out_rows
 from regcal.cli._predictions import split_names
 from regcal.cli._reading import Layout, Table, read_columns
@@ -88,7 +94,15 @@ def train(wanted: Training, table: Table) -> TableRegressor:
     if wanted.time is not None:
         places = _order(_labels(arrays[wanted.time])[usable], layout, wanted.time)
         rows = {name: column[places] for name, column in rows.items()}
-    _judge_and_fit(model, rows, groups, layout, in_time=wanted.time is not None)
+    try:
+        _judge_and_fit(model, rows, groups, layout, in_time=wanted.time is not None)
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:
+        if wanted.model in MODEL_NAMES:
+            raise
+        msg = f"The model {wanted.model} failed: {type(error).__name__}: {error}"
+        raise InputError(msg) from error
     return model
 
 

@@ -1,13 +1,12 @@
 """Tables out: CSV and Parquet, complete or not at all.
 
 A file is written beside its place and moved there at the end, so that an error or an interrupt
-leaves nothing behind.
+leaves nothing behind; see `regcal.persistence.placing`.
 """
 
 import csv
 import io
 import os
-import secrets
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ import pyarrow.parquet
 
 from regcal.cli._errors import InputError
 from regcal.cli._reading import Layout
+from regcal.persistence.placing import check_place, placed
 
 _PARQUET = (".parquet", ".pq")
 _TEXT = (".csv", ".tsv", ".txt")
@@ -30,20 +30,43 @@ _COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 
 @contextmanager
 def complete_file(path: str) -> Iterator[Path]:
-    """Give a path to write to, which becomes `path` when all went well and is removed if not."""
+    """Give a path to write to, which becomes `path` when all went well; a device is written to."""
     target = Path(os.path.realpath(path))
-    if target.is_dir() or not target.parent.is_dir():
-        msg = f"Cannot write to {path}: name a file in a folder that exists."
-        raise InputError(msg)
-    if target.exists() and not target.is_file():  # a device or a pipe
+    if target.exists() and not target.is_file() and not target.is_dir():
         yield target
         return
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    try:
+    check_file_can_be_written(path)
+    with placed(path) as part:
         yield part
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+
+
+def check_file_can_be_written(path: str) -> None:
+    """Refuse a folder, a device and a folder that does not exist, before work is done for it."""
+    try:
+        check_place(path)
+    except OSError as error:
+        msg = f"Cannot write to {path}: {error}"
+        raise InputError(msg) from error
+
+
+def check_nothing_is_overwritten(
+    written: dict[str, str | None], read: dict[str, str | None]
+) -> None:
+    """Refuse to write to a file that the same command reads, or to one file twice.
+
+    Parameters
+    ----------
+    written, read : dict
+        From what a file is to the command to its path; None and ``-`` are no files.
+    """
+    taken = {os.path.realpath(path): what for what, path in read.items() if path not in (None, "-")}
+    for what, path in written.items():
+        if path in (None, "-"):
+            continue
+        other = taken.setdefault(os.path.realpath(path), what)
+        if other != what:
+            msg = f"{what} and {other} are the same file, {path}. Name another for {what}."
+            raise InputError(msg)
 
 
 class CsvWriter:

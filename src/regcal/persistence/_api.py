@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.exceptions import InconsistentVersionWarning, NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from regcal._version import __version__
 from regcal.distributions import Distribution
-from regcal.persistence import _types
+from regcal.persistence import _types, other_libraries
 from regcal.persistence._archive import FileError, pack, unpack, write_atomically
 from regcal.persistence._schema import audit, parse, tidy
 from regcal.persistence.description import describe
-from regcal.persistence.fingerprint import fingerprint
+from regcal.persistence.fingerprint import fingerprint, walk
 
 _FORMAT = 1
 
@@ -108,6 +108,7 @@ def load(path: Any, trusted: Iterable[str | type] = ()) -> Any:
     try:
         members, manifest = _verified(data)
         model = _built(members, names)
+        _check_fingerprint(model, manifest)
     except FileError as error:
         msg = f"{path} is refused: {error}."
         raise FileError(msg) from error
@@ -155,16 +156,10 @@ def file_info(path: Any) -> dict[str, Any]:
 
 def _to_bytes(model: Any) -> bytes:
     skops = _skops()
-    if isinstance(model, BaseEstimator):
-        check_is_fitted(model)
-    elif not isinstance(model, Distribution):
-        msg = (
-            f"A {type(model).__name__} cannot be saved. Pass a fitted estimator or calibrator, or "
-            "a Distribution."
-        )
-        raise FileError(msg)
+    _check_model(model)
+    foreign = [part for part in walk(model) if other_libraries.is_known(part)]
     try:
-        members = _members(skops.dumps(model))
+        members = _members(skops.dumps(other_libraries.with_stored(model, foreign)))
         _, missing = audit(parse(_SCHEMA, members[_SCHEMA]), _arrays(members), ())
         again = _built(members, missing)
     except (FileError, TypeError, ValueError, AttributeError, ImportError, RecursionError) as error:
@@ -175,8 +170,25 @@ def _to_bytes(model: Any) -> bytes:
         msg = f"This {type(model).__name__} does not come back from a file as it was. {_WAY_OUT}"
         raise FileError(msg)
     manifest = _manifest(model, digest, sorted(missing)) | {"members": _digests(members)}
+    for part in foreign:
+        manifest["versions"] |= other_libraries.version_of(_types.type_name(type(part)))
     text = json.dumps(manifest, indent=1, allow_nan=False).encode()
     return pack({_MANIFEST: text, **members})
+
+
+def _check_model(model: Any) -> None:
+    if other_libraries.is_known(model):
+        if not other_libraries.is_fitted(model):
+            msg = f"This {type(model).__name__} is not fitted yet. Call fit before saving it."
+            raise NotFittedError(msg)
+    elif isinstance(model, BaseEstimator):
+        check_is_fitted(model)
+    elif not isinstance(model, Distribution):
+        msg = (
+            f"A {type(model).__name__} cannot be saved. Pass a fitted estimator or calibrator, or "
+            "a Distribution."
+        )
+        raise FileError(msg)
 
 
 _WAY_OUT = (
@@ -289,10 +301,16 @@ def _built(members: dict[str, bytes], trusted: set[str]) -> Any:
         # whatever a crafted tree provokes in the constructors of numpy and scikit-learn
         msg = f"its content does not fit together ({type(error).__name__}: {error})"
         raise FileError(msg) from error
-    if not isinstance(model, BaseEstimator | Distribution):
+    if not (isinstance(model, BaseEstimator | Distribution) or other_libraries.is_known(model)):
         msg = f"it holds a {type(model).__name__} instead of a model"
         raise FileError(msg)
     return model
+
+
+def _check_fingerprint(model: Any, manifest: dict[str, Any]) -> None:
+    if fingerprint(model) != manifest.get("fingerprint"):
+        msg = "what it holds does not have the fingerprint in its manifest"
+        raise FileError(msg)
 
 
 def _check_trust(missing: set[str]) -> None:
@@ -314,14 +332,15 @@ def _check_protocol(schema: dict[str, Any]) -> None:
 
 def _constructed(members: dict[str, bytes], allowed: set[str]) -> Any:
     # loads all ensembles of scikit-learn, which most sessions do not need
-    from regcal.persistence._compiled import check_compiled_parts
+    from regcal.persistence._compiled import check_parts
 
     with warnings.catch_warnings():
         # reported once, with both versions, by `load`
         warnings.simplefilter("ignore", InconsistentVersionWarning)
         model = _skops().loads(_plain_zip(members), trusted=sorted(allowed))
-        check_compiled_parts(model)
-    return model
+        check_parts(model)
+        stored = [part for part in walk(model) if isinstance(part, other_libraries.StoredModel)]
+        return other_libraries.with_restored(model, stored, allowed)
 
 
 def _plain_zip(members: dict[str, bytes]) -> bytes:

@@ -3,16 +3,16 @@
 Whatever is wrong with a file is a `FileError`.
 """
 
-import contextlib
 import hashlib
 import io
 import os
 import re
-import secrets
 import shutil
 import zipfile
 import zlib
 from pathlib import Path
+
+from regcal.persistence.placing import check_place, placed
 
 # The archive's comment, its last bytes: this mark and the SHA-256 of all that precedes the digest.
 # It is the same for every format, so that damage is told from novelty.
@@ -123,20 +123,11 @@ def _check_members(infos: list[zipfile.ZipInfo], data: bytes) -> None:
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a file that is complete or not there, whatever happens meanwhile."""
-    target = Path(os.path.realpath(path))
-    if not target.parent.is_dir():
-        msg = f"There is no folder {str(target.parent)!r} for {str(path)!r}. Make it first."
-        raise FileNotFoundError(msg)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    try:
-        with temporary.open("xb") as file:
+    target = check_place(path)
+    with placed(target) as part:
+        with part.open("xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         if target.exists():
-            shutil.copymode(target, temporary)
-        temporary.replace(target)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            temporary.unlink()
-        raise
+            shutil.copymode(target, part)

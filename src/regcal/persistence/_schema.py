@@ -7,17 +7,41 @@ complete, and that arrays are what their headers say.
 import io
 import json
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from regcal.persistence import _types
+from regcal.persistence import _types, other_libraries
 from regcal.persistence._archive import FileError
 
 Node = dict[str, Any]
 
+# What the state of a tree consists of.
+_TREE_STATE = {"max_depth", "node_count", "nodes", "values"}
+_NO_TREE = "it holds a tree whose parts do not fit together"
+
 # Nodes within nodes; fitted models have about 30 levels.
 _DEEPEST = 100
+
+
+@dataclass(frozen=True)
+class Header:
+    """What is known of a stored array before it is read."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    first: int | None  # the first entry of an array of whole numbers
+
+
+@dataclass(frozen=True)
+class TreeFiles:
+    """The arrays of a tree, by the names of their files, and how many nodes it says to have."""
+
+    n_classes: str
+    nodes: str
+    values: str
+    n_nodes: int
 
 
 def tidy(schema: Node, arrays: dict[str, bytes]) -> tuple[Node, dict[str, bytes]]:
@@ -74,8 +98,8 @@ def audit(schema: Any, arrays: dict[str, bytes], trusted: Collection[str]) -> tu
         if name not in auditor.files:
             msg = f"{name} belongs to nothing"
             raise FileError(msg)
-        auditor.shapes[name] = _checked_shape(name, content)
-    auditor.check_tree_arguments()
+        auditor.headers[name] = _checked_header(name, content)
+    auditor.check_trees()
     return auditor.allowed, auditor.missing
 
 
@@ -87,8 +111,8 @@ class _Auditor:
         self.allowed: set[str] = set()
         self.missing: set[str] = set()
         self.files: dict[str, Any] = {}
-        self.shapes: dict[str, tuple[int, ...]] = {}
-        self.tree_arguments: list[str] = []
+        self.headers: dict[str, Header] = {}
+        self.trees: list[TreeFiles] = []
         self._first: dict[Any, Node] = {}
         self._kinds: dict[str, Callable[[Node, str, int], None]] = {
             "JsonNode": self._json,
@@ -209,12 +233,18 @@ class _Auditor:
         self._require(name, name in _types.PLAIN_TYPES)
 
     def _partial(self, node: Node, name: str, depth: int) -> None:
-        self._require(name, False)
+        function = _part(_part(node, "content"), "func")
+        known = f"{_text(function, '__module__')}.{_text(function, '__class__')}"
+        self._require(name, name == "functools.partial" and known in _types.CHECKING_FUNCTIONS)
         for part in ("func", "args", "kwds", "namespace"):
             self.node(_part(node, "content").get(part), depth + 1)
 
     def _object(self, node: Node, name: str, depth: int) -> None:
-        self._require(name, name in _types.object_types())
+        stored = name == other_libraries.STORED
+        self._require(name, stored or name in _types.object_types())
+        if stored:
+            kind = _part(_part(_part(node, "content"), "content"), "kind")
+            self._require(str(parse("a name", _value(kind).encode())), False)
         if node.get("content") is not None:
             self.node(node["content"], depth + 1)
 
@@ -224,16 +254,27 @@ class _Auditor:
         if len(arguments) != 3 or _value(arguments[2]) != "1":
             msg = "it holds a tree with several outputs, which regcal does not store"
             raise FileError(msg)
-        if _text(arguments[1], "__loader__") != "NdArrayNode" or arguments[1]["type"] != "numpy":
-            msg = "it holds a tree whose parts do not fit together"
-            raise FileError(msg)
-        self.tree_arguments.append(_text(arguments[1], "file"))
+        state = _part(node, "content")
+        if _text(state, "__loader__") != "DictNode" or set(_part(state, "content")) != _TREE_STATE:
+            raise FileError(_NO_TREE)
+        parts = _part(state, "content")
+        for number in (arguments[0], parts["max_depth"], parts["node_count"]):
+            if not _value(number).isdecimal():
+                raise FileError(_NO_TREE)
+        files = (_array_file(part) for part in (arguments[1], parts["nodes"], parts["values"]))
+        self.trees.append(TreeFiles(*files, n_nodes=int(_value(parts["node_count"]))))
 
-    def check_tree_arguments(self) -> None:
-        """Check what a tree reads unchecked when it is built: one number of classes."""
-        if any(self.shapes[file] != (1,) for file in self.tree_arguments):
-            msg = "it holds a tree whose parts do not fit together"
-            raise FileError(msg)
+    def check_trees(self) -> None:
+        """Check the arrays that a tree reads unchecked when it is built."""
+        for tree in self.trees:
+            classes, nodes, values = (
+                self.headers[file] for file in (tree.n_classes, tree.nodes, tree.values)
+            )
+            good = classes.shape == (1,) and nodes.shape == (tree.n_nodes,) and tree.n_nodes > 0
+            good &= values.shape == (tree.n_nodes, 1, *values.shape[2:3])
+            good &= (classes.dtype, values.dtype) == (np.dtype(np.intp), np.dtype(np.float64))
+            if not good or nodes.dtype.names is None or classes.first != values.shape[2]:
+                raise FileError(_NO_TREE)
 
     def _loss(self, node: Node, name: str, depth: int) -> None:
         if name not in _types.LOSSES:
@@ -275,8 +316,18 @@ def _text(node: Any, key: str) -> str:
     return text
 
 
-def _checked_shape(name: str, content: bytes) -> tuple[int, ...]:
-    """Return the shape in an array's header, if it is plain data of just that size."""
+def _array_file(node: Node) -> str:
+    """Return the file of a part that is an array and no scalar."""
+    name = f"{_text(node, '__module__')}.{_text(node, '__class__')}"
+    if _text(node, "__loader__") != "NdArrayNode" or name != "numpy.ndarray":
+        raise FileError(_NO_TREE)
+    if node.get("type") != "numpy":
+        raise FileError(_NO_TREE)
+    return _text(node, "file")
+
+
+def _checked_header(name: str, content: bytes) -> Header:
+    """Return what an array's header tells, if it is plain data of just that size."""
     buffer = io.BytesIO(content)
     try:
         version = np.lib.format.read_magic(buffer)
@@ -294,7 +345,9 @@ def _checked_shape(name: str, content: bytes) -> tuple[int, ...]:
     if not good or len(content) - buffer.tell() != size:
         msg = f"{name} is not an array of plain numbers of the size it claims"
         raise FileError(msg)
-    return shape
+    whole = size and dtype.kind == "i"
+    first = np.frombuffer(content, dtype, count=1, offset=buffer.tell()) if whole else None
+    return Header(shape, dtype, None if first is None else int(first[0]))
 
 
 def parse(name: str, content: bytes) -> Any:

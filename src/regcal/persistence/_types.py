@@ -22,12 +22,27 @@ from regcal import binary, calibrators, distributions, gp, grids, maps, regresso
 # The parts of regcal whose classes fitted objects consist of.
 _PARTS = (binary, calibrators, distributions, gp, grids, maps, regressor, tables)
 
-# Estimators whose compiled code reads memory as the stored arrays tell it to, unchecked.
-_UNCHECKED = {f"sklearn.svm._classes.{name}" for name in ("SVR", "NuSVR", "SVC", "NuSVC")}
-_UNCHECKED |= {"sklearn.svm._classes.OneClassSVM", "sklearn.ensemble._iforest.IsolationForest"}
+# Estimators whose compiled code reads memory as the stored arrays tell it to, unchecked: full names
+# and packages.
+_UNCHECKED = (
+    *(f"sklearn.svm._classes.{name}" for name in ("SVR", "NuSVR", "SVC", "NuSVC", "OneClassSVM")),
+    "sklearn.cluster.",
+    "sklearn.decomposition._dict_learning.",
+    "sklearn.decomposition._lda.",
+    "sklearn.decomposition._nmf.",
+    "sklearn.ensemble._gb.GradientBoostingClassifier",
+    "sklearn.ensemble._hist_gradient_boosting.gradient_boosting.HistGradientBoostingClassifier",
+    "sklearn.ensemble._iforest.IsolationForest",
+    "sklearn.feature_extraction.",
+    "sklearn.manifold.",
+    "sklearn.neighbors.",
+    "sklearn.preprocessing._label.MultiLabelBinarizer",
+    "sklearn.semi_supervised._label_propagation.",
+)
 
 # What fitted estimators hold that is no estimator itself. Trees are checked node by node.
 _HELD = {
+    "sklearn.compose._column_transformer": ["make_column_selector"],
     "sklearn._loss.link": ["HalfLogitLink", "IdentityLink", "Interval", "LogLink", "LogitLink"],
     "sklearn._loss.loss": [
         "AbsoluteError",
@@ -54,6 +69,9 @@ FUNCTIONS = frozenset(
     }
 )
 
+# Functions that a file may bind to arguments: they look at an array and return it.
+CHECKING_FUNCTIONS = frozenset({"sklearn.utils.validation.check_array"})
+
 # Compiled parts of the losses of gradient boosting; their constructors take numbers only.
 LOSSES = frozenset(
     f"{module}.{name}"
@@ -72,7 +90,12 @@ SCALARS = frozenset(
     f"numpy.{kind.__name__}" for kind in {np.dtype(code).type for code in "?bhilqBHILQefdgU"}
 ) | {"numpy.bool", "numpy.bool_"}
 
-PLAIN_TYPES = frozenset(f"builtins.{kind}" for kind in ("bool", "float", "int", "str")) | SCALARS
+# Types as values, such as the dtypes that select columns.
+PLAIN_TYPES = (
+    frozenset(f"builtins.{kind}" for kind in ("bool", "float", "int", "object", "str"))
+    | SCALARS
+    | {f"numpy.{kind}" for kind in ("floating", "generic", "integer", "number")}
+)
 
 MAPPINGS = frozenset({"builtins.dict", "collections.OrderedDict", f"{Bunch.__module__}.Bunch"})
 
@@ -88,7 +111,8 @@ def type_name(kind: Any) -> str:
 def object_types() -> frozenset[str]:
     """Return the classes whose instances a file may hold."""
     names = {type_name(kind) for part in _PARTS for kind in _classes_of(part)}
-    names |= {type_name(kind) for _, kind in all_estimators()} - _UNCHECKED
+    estimators = {type_name(kind) for _, kind in all_estimators()}
+    names |= {name for name in estimators if not name.startswith(_UNCHECKED)}
     names |= {type_name(kind) for kind in _defined_in(kernels, kernels.Kernel)}
     names |= {type_name(kind) for kind in _defined_in(_split, BaseCrossValidator)}
     names.add(type_name(_BinaryGaussianProcessClassifierLaplace))
@@ -113,7 +137,7 @@ def _defined_in(module: ModuleType, base: type) -> set[type]:
 
 def is_function(name: str) -> bool:
     """Return whether a file may refer to a function: a few by name, and ufuncs of numpy, scipy."""
-    if name in FUNCTIONS:
+    if name in FUNCTIONS | CHECKING_FUNCTIONS:
         return True
     module, _, function = name.rpartition(".")
     loaded = sys.modules.get(module) if module.split(".")[0] in ("numpy", "scipy") else None

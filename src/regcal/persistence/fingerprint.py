@@ -4,10 +4,12 @@ import hashlib
 import struct
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import singledispatch
+from functools import partial, singledispatch
 from typing import Any
 
 import numpy as np
+
+from regcal.persistence import other_libraries
 
 
 def fingerprint(value: Any) -> str:
@@ -57,6 +59,9 @@ class _Digests:
 @singledispatch
 def _described(value: Any) -> tuple[bytes, Sequence[Any]]:
     """Return bytes that tell values of a kind apart, and the parts."""
+    if other_libraries.is_known(value):
+        stored = other_libraries.as_stored(value)
+        return _name(type(value)), [stored.written, stored.attributes]
     reduced = value.__reduce_ex__(2)
     if isinstance(reduced, str):
         return _name(type(value)) + reduced.encode(), ()
@@ -128,6 +133,12 @@ def _of_random_state(value: np.random.RandomState) -> tuple[bytes, Sequence[Any]
 @_described.register
 def _of_generator(value: np.random.Generator) -> tuple[bytes, Sequence[Any]]:
     return b"Generator:", [value.bit_generator.state]
+
+
+@_described.register
+def _of_partial(value: partial) -> tuple[bytes, Sequence[Any]]:
+    # its own attributes are made by looking at them
+    return b"partial:", [value.func, value.args, value.keywords]
 
 
 @_described.register(type)

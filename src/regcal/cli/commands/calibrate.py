@@ -14,7 +14,7 @@ from regcal.cli._predictions import prediction_columns
 from regcal.cli._reading import open_table
 from regcal.cli._rows import RowReader, fitted
 from regcal.cli._streaming import apply_model
-from regcal.cli._writing import complete_file
+from regcal.cli._writing import check_file_can_be_written, check_nothing_is_overwritten
 from regcal.tables import TableCalibrator
 
 
@@ -60,6 +60,11 @@ def calibrate(
     """
     answers = Answers.from_options(levels, interval, below, above, moments)
     _check_streams(calibration, apply, output, json)
+    check_nothing_is_overwritten(
+        {"--save": save}, {"CAL": calibration, "--apply": apply, "--output": output}
+    )
+    if save is not None:
+        check_file_can_be_written(save)
     model = _learned(calibration, target, (mean, std, quantiles, samples), calibrator, skip_missing)
     chosen = getattr(model.calibrator_, "chosen_", calibrator)
     result: dict[str, Any] = {"calibrator": chosen, "rows": model.n_rows_seen_}
@@ -68,8 +73,7 @@ def calibrate(
         note(f"Learned {chosen} from {model.n_rows_seen_} rows of {model.source_}.")
         note_scores(model.scores_)
     if save is not None:
-        with complete_file(save) as part:
-            regcal.save(model, part)
+        regcal.save(model, save)
         result["model"] = save
     if apply is not None:
         result["applied"] = apply_model(

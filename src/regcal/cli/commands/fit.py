@@ -11,7 +11,7 @@ from regcal.cli._estimators import MODEL_NAMES
 from regcal.cli._held_out import note_scores
 from regcal.cli._reading import open_table
 from regcal.cli._training import Training, train
-from regcal.cli._writing import complete_file
+from regcal.cli._writing import check_file_can_be_written, check_nothing_is_overwritten
 
 
 def fit(
@@ -23,7 +23,8 @@ def fit(
     model: Annotated[
         str,
         typer.Option(
-            help=f"{', '.join(MODEL_NAMES)}, or your own class as module:Class.",
+            help=f"{', '.join(MODEL_NAMES)}, or your own class as module:Class, whose module is "
+            "imported and run, from the working directory first.",
             autocompletion=lambda: list(MODEL_NAMES),
         ),
     ] = "bayesian-ridge",
@@ -61,9 +62,10 @@ def fit(
     wanted = Training(
         target, model, calibrator, features, drop, cv, ensemble, groups, time, skip_missing
     )
-    with complete_file(output) as part:
-        trained = train(wanted, open_table(data))
-        regcal.save(trained, part)
+    check_nothing_is_overwritten({"--output": output}, {"the table": data})
+    check_file_can_be_written(output)
+    trained = train(wanted, open_table(data))
+    regcal.save(trained, output)
     chosen = getattr(getattr(trained.model_, "selection_", None), "chosen_", calibrator)
     if json:
         result: dict[str, Any] = {"output": output, "model": model, "calibrator": chosen}

@@ -11,6 +11,7 @@ from regcal.cli._errors import InputError
 from regcal.cli._models import load_model, model_for_table
 from regcal.cli._reading import open_table
 from regcal.cli._streaming import apply_model
+from regcal.cli._writing import check_nothing_is_overwritten
 
 
 def predict(
@@ -48,6 +49,7 @@ def predict(
         msg = "--json and the table would both go to standard output. Pass --output FILE."
         raise InputError(msg)
     answers = Answers.from_options(quantiles, interval, below, above, moments)
+    check_nothing_is_overwritten({"--output": output}, {"the model file": model})
     loaded = load_model(model, trust)
     table = open_table(data)
     ready = model_for_table(

@@ -8,7 +8,7 @@ import regcal
 from regcal.cli import _options as options
 from regcal.cli._console import note, show_json
 from regcal.cli._known_outcomes import read_known_outcomes
-from regcal.cli._writing import complete_file
+from regcal.cli._writing import check_nothing_is_overwritten, complete_file
 
 
 def report(
@@ -37,6 +37,7 @@ def report(
 
     regcal report test.csv --model model.regcal --title "Strength of concrete"
     """
+    check_nothing_is_overwritten({"--output": output}, {"the table": data, "the model file": model})
     known = read_known_outcomes(
         data, model, target, (mean, std, quantiles, samples), trust, skip_missing
     )

@@ -1,0 +1,423 @@
+"""What the numbers of regcal's own objects must be: rules by class, applied to what was loaded.
+
+A file bypasses constructors, so that their checks are repeated here. A class without rules of its
+own only has to be complete and free of NaN.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from regcal.binary import BetaCalibrator, LogisticCalibrator
+from regcal.calibrators.auto import AutoCalibrator
+from regcal.calibrators.axes import MapAxes
+from regcal.calibrators.base import Calibrator
+from regcal.calibrators.gp_fitted import ProcessCalibrator
+from regcal.calibrators.gp_paper import PaperGPCalibrator
+from regcal.calibrators.one_vs_rest import ColumnMaps, OneVsRestCalibrator, Reweighting
+from regcal.calibrators.pit import PITCalibrator
+from regcal.calibrators.scale import ScaleCalibrator
+from regcal.distributions import (
+    Distribution,
+    Histogram,
+    Mixture,
+    Normal,
+    Quantiles,
+    Samples,
+    ScipyDistribution,
+    Segmented,
+    Transformed,
+)
+from regcal.distributions.stacked import Stacked
+from regcal.gp.basis import HilbertBasis
+from regcal.gp.laplace import LaplacePosterior, ProcessPrior
+from regcal.gp.process import FittedProcess
+from regcal.grids import EqualGrid, QuantileGrid
+from regcal.maps import PiecewiseMap, ProbitMap, RationalQuadraticSpline, ScaleMap, Surface
+from regcal.persistence._archive import FileError
+from regcal.regressor import CalibratedRegressorCV, MultiQuantileRegressor, NormalResidualRegressor
+from regcal.regressor._calibrated import CalibratedModel
+from regcal.tables import PredictionColumns, TableCalibrator, TableRegressor
+
+# No axis of a basis, no grid and no ensemble has more parts.
+_MANY = 10**6
+
+Size = str | int
+Sizes = dict[str, int]
+Check = Callable[[Any, Sizes], bool]
+
+
+def check_numbers(value: Any) -> None:
+    """Refuse an object of regcal whose attributes break the rules of its class."""
+    known = vars(value) if hasattr(value, "__dict__") else {}
+    sizes: Sizes = {}
+    optional = isinstance(value, BaseEstimator)
+    for name, check in _rules_of(type(value)).items():
+        if name not in known and not optional:
+            _refuse(value, name, "is missing")
+        if name in known and not check(known[name], sizes):
+            _refuse(value, name, "is not what it should be")
+    for kind, law in _LAWS.items():
+        if isinstance(value, kind) and not law(value):
+            msg = f"the parts of a {type(value).__name__} do not fit together"
+            raise FileError(msg)
+
+
+def _refuse(value: Any, name: str, reason: str) -> None:
+    msg = f"{name!r} of a {type(value).__name__} {reason}"
+    raise FileError(msg)
+
+
+def _rules_of(kind: type) -> dict[str, Check]:
+    """Return the rules of a class and of its bases."""
+    found: dict[str, Check] = {}
+    if is_dataclass(kind):
+        found.update({field.name: _no_nan for field in fields(kind)})
+    for base in reversed(kind.__mro__):
+        found.update(_RULES.get(base, {}))
+    return found
+
+
+# ------------------------------------------------------------------------------------------ checks
+
+
+def _no_nan(value: Any, sizes: Sizes) -> bool:
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return not np.isnan(value).any()
+    return True
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True)
+class Number:
+    """A finite number within bounds."""
+
+    above: float = -np.inf
+    least: float = -np.inf
+    most: float = np.inf
+
+    def __call__(self, value: Any, sizes: Sizes) -> bool:
+        good = _is_number(value) and np.isfinite(value)
+        return bool(good and self.above < value and self.least <= value <= self.most)
+
+
+@dataclass(frozen=True)
+class Count:
+    """A whole number within bounds."""
+
+    least: int = 0
+    most: int = 2**62
+
+    def __call__(self, value: Any, sizes: Sizes) -> bool:
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        return bool(whole and self.least <= value <= self.most)
+
+
+class Numbers:
+    """An array of numbers, finite unless told otherwise.
+
+    Equal names of sizes are equal sizes, and ``"n-1"`` is one less than ``"n"``.
+    """
+
+    def __init__(
+        self,
+        *shape: Size,
+        above: float = -np.inf,
+        least: float = -np.inf,
+        most: float = np.inf,
+        kind: str = "f",
+        rising: bool = False,
+        infinite: bool = False,
+    ) -> None:
+        self.shape, self.above, self.least, self.most = shape, above, least, most
+        self.kind, self.rising, self.infinite = kind, rising, infinite
+
+    def __call__(self, value: Any, sizes: Sizes) -> bool:
+        if not isinstance(value, np.ndarray) or value.dtype.kind != self.kind:
+            return False
+        if value.ndim != len(self.shape) or not self._fits(value.shape, sizes):
+            return False
+        if not (np.isfinite(value) | (self.infinite & ~np.isnan(value))).all():
+            return False
+        bounded = ((value > self.above) | np.isinf(self.above)).all() and (
+            (value >= self.least) & (value <= self.most)
+        ).all()
+        return bool(bounded and (not self.rising or (value[..., 1:] > value[..., :-1]).all()))
+
+    def _fits(self, shape: tuple[int, ...], sizes: Sizes) -> bool:
+        for size, wanted in zip(shape, self.shape, strict=True):
+            if isinstance(wanted, int):
+                good = size == wanted
+            else:
+                name, minus, _ = wanted.partition("-1")
+                good = size > 0 and sizes.setdefault(name, size + bool(minus)) == size + bool(minus)
+            if not good:
+                return False
+        return True
+
+
+class Instance:
+    """An instance of one of these classes."""
+
+    def __init__(self, *kinds: type) -> None:
+        self.kinds = kinds
+
+    def __call__(self, value: Any, sizes: Sizes) -> bool:
+        return isinstance(value, self.kinds)
+
+
+class Several:
+    """A list or a tuple of parts that all obey a check; equal names are equal lengths."""
+
+    def __init__(self, check: Check, length: Size | None = None, least: int = 1) -> None:
+        self.check, self.length, self.least = check, length, least
+
+    def __call__(self, value: Any, sizes: Sizes) -> bool:
+        if not isinstance(value, list | tuple) or not self.least <= len(value) <= _MANY:
+            return False
+        if isinstance(self.length, int) and len(value) != self.length:
+            return False
+        if isinstance(self.length, str) and sizes.setdefault(self.length, len(value)) != len(value):
+            return False
+        return all(self.check(part, sizes) for part in value)
+
+
+class Either:
+    """Whatever one of several checks lets through."""
+
+    def __init__(self, *checks: Check) -> None:
+        self.checks = checks
+
+    def __call__(self, value: Any, sizes: Sizes) -> bool:
+        return any(check(value, sizes) for check in self.checks)
+
+
+def nothing(value: Any, sizes: Sizes) -> bool:
+    """Return whether there is no value."""
+    return value is None
+
+
+# ------------------------------------------------------------------------------------------- rules
+
+_PROBABILITY = {"least": 0.0, "most": 1.0}
+_A_MAP = Instance(ProbitMap, Surface)
+_SOME_MAPS = Instance(BetaCalibrator, LogisticCalibrator, ColumnMaps)
+_WORK = {"_work_per_point": Count(most=10**12)}
+
+_RULES: dict[type, dict[str, Check]] = {
+    # maps
+    ScaleMap: {"factor": Number(above=0.0)},
+    PiecewiseMap: {
+        "edges": Numbers("n", rising=True),
+        "heights": Numbers("n"),
+        "left": Numbers("n-1", least=0.0),
+        "right": Numbers("n-1", least=0.0),
+    },
+    RationalQuadraticSpline: {
+        "x": Numbers("rows", "n", rising=True),
+        "z": Numbers("rows", "n", rising=True),
+        "d": Numbers("rows", "n", above=0.0),
+    },
+    Surface: {
+        "u": Numbers("u", rising=True),
+        "t": Numbers("t", rising=True),
+        "h": Numbers("u", "t"),
+        "slopes": Several(Number(above=0.0), 2),
+        "start": Instance(ProbitMap),
+    },
+    # distributions
+    Normal: {"loc": Numbers("rows"), "scale": Numbers("rows", above=0.0)},
+    Histogram: {
+        "masses": Numbers("rows", "n-1", **_PROBABILITY),
+        "edges": Either(
+            Numbers("rows", "n", rising=True, infinite=True),
+            Numbers(1, "n", rising=True, infinite=True),
+        ),
+        "_below": Numbers("rows", "n-1", least=0.0),
+        "_above": Numbers("rows", "n-1", least=0.0),
+    },
+    Mixture: {
+        "components": Several(Instance(Distribution), "parts"),
+        "weights": Either(
+            Numbers(1, "parts", **_PROBABILITY), Numbers("rows", "parts", **_PROBABILITY)
+        ),
+        **_WORK,
+    },
+    Quantiles: {
+        "levels": Numbers("n", above=0.0, most=1.0, rising=True),
+        "values": Numbers("rows", "n", rising=True),
+        "_spline": Instance(RationalQuadraticSpline),
+    },
+    Samples: {"draws": Numbers("rows", "n"), "bandwidth": Numbers("rows", least=0.0), **_WORK},
+    ScipyDistribution: {"parameters": Several(Numbers("rows", infinite=True), least=2)},
+    Segmented: {
+        "base": Instance(Distribution),
+        "thresholds": Numbers("n", rising=True),
+        "uniform": Instance(bool),
+        **_WORK,
+    },
+    Stacked: {
+        "parts": Several(Instance(Distribution)),
+        "_part": Numbers("rows", kind="i", least=0),
+        "_row": Numbers("rows", kind="i", least=0),
+        **_WORK,
+    },
+    Transformed: {"base": Instance(Distribution), "mapping": _A_MAP, **_WORK},
+    # processes
+    HilbertBasis: {
+        "sizes": Several(Count(1, 1000), 2),
+        "boundary": Either(Number(above=0.0), Several(Number(above=0.0), 2)),
+        "halfwidth": Several(Number(above=0.0), 2),
+    },
+    ProcessPrior: {
+        "basis": Instance(HilbertBasis),
+        "extra_variances": Several(Number(above=0.0), least=0),
+    },
+    LaplacePosterior: {
+        "coefficients": Numbers("n"),
+        "log_evidence": Number(),
+        "theta": Numbers(3),
+        "gradient": Numbers(3),
+        "information": Numbers(3, 3),
+        "active": Numbers("active", kind="i", least=0),
+        "scale": Numbers("active", least=0.0),
+        "cholesky": Numbers("active", "active"),
+        "sensitivity": Numbers("active", 3),
+        "n_newton": Count(),
+        "n_evaluations": Count(),
+        "converged": Instance(bool, np.bool_),
+    },
+    FittedProcess: {"prior": Instance(ProcessPrior), "posterior": Instance(LaplacePosterior)},
+    EqualGrid: {"count": Count(1, _MANY), "margin": Number(least=0.0)},
+    QuantileGrid: {"count": Count(1, _MANY)},
+    # calibrators
+    BetaCalibrator: {"coefficients_": Numbers("columns", 3)},
+    LogisticCalibrator: {"coefficients_": Numbers("columns", 2)},
+    ColumnMaps: {"maps": Several(Instance(BaseEstimator)), "n_trials": Number(above=0.0)},
+    Reweighting: {"maps": _SOME_MAPS},
+    MapAxes: {"low": Number(), "high": Number()},
+    Calibrator: {"n_rows_seen_": Count()},
+    ScaleCalibrator: {"map_": Instance(ScaleMap)},
+    PITCalibrator: {"map_": Instance(ProbitMap)},
+    ProcessCalibrator: {
+        "axes_": Instance(MapAxes),
+        "start_": Instance(ProbitMap),
+        "process_": Instance(FittedProcess),
+        "map_": _A_MAP,
+        "thresholds_": Numbers("n", rising=True),
+        "prediction_thresholds_": Either(nothing, Numbers("m", rising=True)),
+    },
+    PaperGPCalibrator: {
+        "axes_": Instance(MapAxes),
+        "map_": _A_MAP,
+        "thresholds_": Numbers("n", rising=True),
+        "prediction_thresholds_": Numbers("m", rising=True),
+    },
+    OneVsRestCalibrator: {"thresholds_": Numbers("n", rising=True), "maps_": _SOME_MAPS},
+    AutoCalibrator: {
+        "calibrator_": Instance(Calibrator),
+        "chosen_": Instance(str),
+        "scores_": Instance(list),
+    },
+    # models
+    CalibratedModel: {"calibrator": Instance(Calibrator)},
+    CalibratedRegressorCV: {
+        "members_": Several(Instance(CalibratedModel)),
+        "selection_": Instance(Calibrator),
+        "n_features_in_": Count(),
+    },
+    NormalResidualRegressor: {"scale_": Number(above=0.0)},
+    MultiQuantileRegressor: {"estimators_": Several(Instance(BaseEstimator))},
+    TableCalibrator: {"columns": Instance(PredictionColumns), "calibrator_": Instance(Calibrator)},
+    TableRegressor: {
+        "numbers": Several(Instance(str), least=0),
+        "texts": Several(Instance(str), least=0),
+        "model_": Instance(CalibratedRegressorCV),
+    },
+}
+
+
+# --------------------------------------------------------------------- laws between several parts
+
+
+def _never_falls(piecewise: PiecewiseMap) -> bool:
+    outer = min(piecewise.left[0], piecewise.right[-1])
+    return bool((np.diff(piecewise.heights) >= 0).all() and outer > 0)
+
+
+def _splines_fit(dist: Quantiles) -> bool:
+    return dist._spline.x.shape == dist.values.shape
+
+
+def _equal_lengths(dists: Sequence[Distribution]) -> bool:
+    return len({len(dist) for dist in dists}) == 1
+
+
+def _mixture_fits(dist: Mixture) -> bool:
+    rows = len(dist.weights)
+    sums = bool((np.abs(dist.weights.sum(axis=1) - 1.0) < 1e-6).all())
+    return sums and _equal_lengths(dist.components) and rows in (1, len(dist.components[0]))
+
+
+def _histogram_fits(dist: Histogram) -> bool:
+    return bool((np.abs(dist.masses.sum(axis=1) - 1.0) < 1e-6).all())
+
+
+def _family_allows(dist: ScipyDistribution) -> bool:
+    if len(dist.parameters) != dist.family.numargs + 2:
+        return False
+    dist._check()
+    return True
+
+
+def _stack_fits(dist: Stacked) -> bool:
+    lengths = np.array([len(part) for part in dist.parts])
+    return bool((dist._part < len(lengths)).all() and (dist._row < lengths[dist._part]).all())
+
+
+def _posterior_fits(posterior: LaplacePosterior) -> bool:
+    diagonal = np.diagonal(posterior.cholesky)
+    return bool((posterior.active < len(posterior.coefficients)).all() and (diagonal > 0).all())
+
+
+def _process_fits(process: FittedProcess) -> bool:
+    prior = process.prior
+    functions = prior.basis.n_functions + len(prior.extra_variances)
+    return functions == len(process.posterior.coefficients)
+
+
+def _columns_of(maps: Any) -> int:
+    return len(maps.maps) if isinstance(maps, ColumnMaps) else len(maps.coefficients_)
+
+
+def _segments_have_maps(calibrator: OneVsRestCalibrator) -> bool:
+    if not hasattr(calibrator, "maps_"):
+        return True
+    return _columns_of(calibrator.maps_) == len(calibrator.thresholds_) + 1
+
+
+def _segments_are_reweighted(dist: Segmented) -> bool:
+    if not isinstance(dist.reweight, Reweighting):
+        return callable(dist.reweight)
+    return _columns_of(dist.reweight.maps) == len(dist.thresholds) + 1
+
+
+_LAWS: dict[type, Callable[[Any], bool]] = {
+    PiecewiseMap: _never_falls,
+    Quantiles: _splines_fit,
+    Mixture: _mixture_fits,
+    Histogram: _histogram_fits,
+    ScipyDistribution: _family_allows,
+    Stacked: _stack_fits,
+    MapAxes: lambda axes: bool(axes.low < axes.high),
+    LaplacePosterior: _posterior_fits,
+    FittedProcess: _process_fits,
+    OneVsRestCalibrator: _segments_have_maps,
+    Segmented: _segments_are_reweighted,
+}

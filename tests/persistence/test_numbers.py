@@ -1,0 +1,172 @@
+"""Numbers in files obey the rules of the objects that hold them."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cases import BY_NAME, STANDARD, fitted_calibrator
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from hostile import members_of, npy, sealed
+
+import regcal
+from regcal.distributions import Stacked
+from regcal.gp.laplace import LaplacePosterior
+from regcal.maps import PiecewiseMap, RationalQuadraticSpline, ScaleMap, Surface
+from regcal.persistence import _api
+from regcal.persistence._numbers import check_numbers
+
+
+@pytest.fixture
+def path(tmp_path) -> Path:
+    return tmp_path / "model.regcal"
+
+
+@pytest.fixture
+def forged(monkeypatch):
+    """Let the fingerprint be right, as a forger would."""
+    monkeypatch.setattr(_api, "_check_fingerprint", lambda *_: None)
+
+
+def with_number(data: bytes, name: str, value) -> bytes:
+    """Return a file in which one number of one object was changed."""
+    members = members_of(data)
+    schema = json.loads(members["schema.json"])
+
+    def change(part) -> bool:
+        if isinstance(part, dict):
+            if isinstance(part.get(name), dict) and part[name].get("__loader__") == "JsonNode":
+                part[name]["content"] = json.dumps(value)
+                return True
+            return any(map(change, part.values()))
+        return isinstance(part, list) and any(map(change, part))
+
+    assert change(schema)
+    return sealed(members | {"schema.json": json.dumps(schema).encode()})
+
+
+@pytest.mark.usefixtures("forged")
+@pytest.mark.parametrize("value", [-1.0, 0.0, float("nan"), float("inf"), "1", None, True, [1.0]])
+def test_scale_factors_are_positive_numbers(value, path):
+    """A map that turns or flattens the line is none."""
+    regcal.save(fitted_calibrator("scale", "normal", 0, STANDARD), path)
+    path.write_bytes(with_number(path.read_bytes(), "factor", value))
+
+    with pytest.raises(regcal.FileError, match="'factor' of a ScaleMap"):
+        regcal.load(path)
+
+
+def test_changed_numbers_change_the_fingerprint(path):
+    """A number that would be allowed is not the one that was saved."""
+    regcal.save(fitted_calibrator("scale", "normal", 0, STANDARD), path)
+    path.write_bytes(with_number(path.read_bytes(), "factor", 1.5))
+
+    with pytest.raises(regcal.FileError, match="fingerprint in its manifest"):
+        regcal.load(path)
+
+
+KNOTS = np.array([[0.0, 1.0, 3.0]])
+LINE = np.array([0.0, 1.0])
+GRID = (np.linspace(-6, 6, 5), np.linspace(-1, 1, 4))
+
+
+def stacked(part, row):
+    dist = Stacked([regcal.Normal([0.0, 1.0], [1.0, 1.0])])
+    dist._part, dist._row = np.array(part), np.array(row)
+    return dist
+
+
+def spoiled(dist, **changes):
+    """Return a distribution whose constructor would have refused it."""
+    vars(dist).update(changes)
+    return dist
+
+
+BROKEN = {
+    "falling edges": lambda: PiecewiseMap(LINE[::-1], LINE, np.ones(1), np.ones(1)),
+    "falling heights": lambda: PiecewiseMap(LINE, -LINE, np.ones(1), np.ones(1)),
+    "a slope too many": lambda: PiecewiseMap(LINE, LINE, np.ones(2), np.ones(1)),
+    "a negative slope": lambda: PiecewiseMap(LINE, LINE, -np.ones(1), np.ones(1)),
+    "a flat end": lambda: PiecewiseMap(LINE, LINE, np.zeros(1), np.ones(1)),
+    "no dimension": lambda: PiecewiseMap(np.array(0.0), LINE, np.ones(1), np.ones(1)),
+    "a list": lambda: PiecewiseMap([0.0, 1.0], LINE, np.ones(1), np.ones(1)),
+    "texts": lambda: PiecewiseMap(LINE.astype(str), LINE, np.ones(1), np.ones(1)),
+    "a spline of other heights": lambda: RationalQuadraticSpline(KNOTS, KNOTS[:, :2], KNOTS + 1),
+    "a flat spline": lambda: RationalQuadraticSpline(KNOTS, KNOTS, KNOTS),
+    "a surface of another shape": lambda: Surface(*GRID, np.zeros((4, 5)), (1.0, 1.0)),
+    "a surface with a hole": lambda: Surface(*GRID, np.full((5, 4), np.nan), (1.0, 1.0)),
+    "a surface of one slope": lambda: Surface(*GRID, np.zeros((5, 4)), (1.0,)),
+    "a surface that starts nowhere": lambda: Surface(*GRID, np.zeros((5, 4)), (1.0, 1.0), None),
+    "a negative spread": lambda: spoiled(regcal.Normal([0.0], [1.0]), scale=np.array([-1.0])),
+    "no spread": lambda: spoiled(regcal.Normal([0.0], [1.0]), scale=np.array([0.0])),
+    "a mean too few": lambda: spoiled(regcal.Normal([0.0], [1.0]), scale=np.ones(2)),
+    "masses beyond 1": lambda: spoiled(
+        regcal.Histogram([0.0, 1.0], [[1.0]]), masses=np.array([[2.0]])
+    ),
+    "weights beyond 1": lambda: spoiled(
+        regcal.Mixture([regcal.Normal([0.0], [1.0])]), weights=np.array([[0.5]])
+    ),
+    "unequal parts": lambda: spoiled(
+        regcal.Mixture([regcal.Normal([0.0], [1.0])] * 2),
+        components=[regcal.Normal([0.0], [1.0]), regcal.Normal([0.0, 1.0], [1.0, 1.0])],
+    ),
+    "a row that is not there": lambda: stacked([0, 0], [0, 5]),
+    "a part that is not there": lambda: stacked([0, 1], [0, 0]),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_objects_are_refused(name):
+    """What a constructor would refuse does not come from a file either."""
+    with pytest.raises(regcal.FileError, match=r"of a |parts"):
+        check_numbers(BROKEN[name]())
+
+
+@pytest.mark.usefixtures("forged")
+@pytest.mark.parametrize("name", ["active", "cholesky", "theta"])
+def test_processes_fit_together(name, path):
+    """Numbers of functions that a basis does not have are refused."""
+    model = fitted_calibrator("gpc", "normal", 0, STANDARD)
+    posterior = model.process_.posterior
+    parts = {key: getattr(posterior, key) for key in LaplacePosterior.__dataclass_fields__}
+    parts[name] = parts[name] + 10**6 if name == "active" else parts[name][:-1]
+
+    with pytest.raises(regcal.FileError, match="LaplacePosterior"):
+        check_numbers(LaplacePosterior(**parts))
+
+
+def test_methods_cannot_be_hidden(path):
+    """An attribute of the name of a method would be called in its place."""
+    model = fitted_calibrator("scale", "normal", 0, STANDARD)
+    copy = regcal.ScaleCalibrator()
+    vars(copy).update(vars(model), transform=np.exp)
+
+    with pytest.raises(regcal.FileError, match="'transform' of a ScaleCalibrator is a method"):
+        regcal.save(copy, path)
+
+
+@pytest.mark.usefixtures("forged")
+def test_arrays_of_maps_are_checked_in_files(path):
+    """The same holds for arrays in the archive, with every digest right."""
+    regcal.save(fitted_calibrator("pit", "normal", 0, STANDARD), path)
+    members = members_of(path.read_bytes())
+    for name in [name for name in members if name.endswith(".npy")]:
+        array = np.load(io.BytesIO(members[name]))
+        falling = -np.abs(array) - np.arange(len(array))
+        for other in (array[:-1], array[0], array[np.newaxis], array * np.nan, falling):
+            path.write_bytes(sealed(members | {name: npy(other)}))
+            with pytest.raises(regcal.FileError, match="PiecewiseMap"):
+                regcal.load(path)
+
+
+def test_every_distribution_obeys_its_rules():
+    """The rules let through what constructors make, slices included."""
+    for case in BY_NAME.values():
+        if not case.name.startswith("custom"):
+            check_numbers(case.make(0))
+            check_numbers(case.make(0)[:2])
+    check_numbers(ScaleMap(1e-300))
