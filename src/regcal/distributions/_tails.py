@@ -66,6 +66,8 @@ def log_mass_inside(logpdf: Callable[[Array], Array], low: Array, high: Array) -
     """
     width = np.maximum(high - low, 0.0)
     points = np.where(_STEPS < 0, low + width * _DISTANCES, high - width * _DISTANCES)
+    # nodes that round to an end would see the density beyond it
+    inside = (points > low) & (points < high)
     with np.errstate(divide="ignore"):
-        masses = logsumexp(logpdf(points) + _LOG_SHARES, axis=1, keepdims=True)
-        return masses + np.log(width)
+        logs = np.where(inside, logpdf(points) + _LOG_SHARES, -np.inf)
+        return logsumexp(logs, axis=1, keepdims=True) + np.log(width)
