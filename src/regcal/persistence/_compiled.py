@@ -8,7 +8,7 @@ checked by `regcal.persistence._schema`, before it is built.
 import inspect
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from sklearn._loss.link import BaseLink
@@ -45,7 +45,7 @@ def check_parts(model: Any) -> None:
     for value in walk(model):
         if isinstance(value, Tree | TreePredictor):
             held.add(id(value))
-        if type(value).__module__.startswith("regcal."):
+        if not isinstance(value, type):
             check_numbers(value)
         _check_names(value)
         for kind, rule in _RULES.items():
@@ -55,7 +55,7 @@ def check_parts(model: Any) -> None:
         _refuse("it holds a tree that belongs to no model")
 
 
-def _refuse(reason: str) -> None:
+def _refuse(reason: str) -> NoReturn:
     raise FileError(reason)
 
 

@@ -1,15 +1,20 @@
-"""What the numbers of regcal's own objects must be: rules by class, applied to what was loaded.
+"""What numbers of objects must be: rules by class, applied to what was loaded.
 
-A file bypasses constructors, so that their checks are repeated here. A class without rules of its
-own only has to be complete and free of NaN.
+A file bypasses constructors, so that their checks are repeated here, for regcal's own classes and
+the models of scikit-learn that are most common. A class of regcal without rules of its own only has
+to be complete and free of NaN.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import BayesianRidge
+from sklearn.linear_model._base import LinearModel
+from sklearn.preprocessing import StandardScaler
 
 from regcal.binary import BetaCalibrator, LogisticCalibrator
 from regcal.calibrators.auto import AutoCalibrator
@@ -42,16 +47,18 @@ from regcal.regressor import CalibratedRegressorCV, MultiQuantileRegressor, Norm
 from regcal.regressor._calibrated import CalibratedModel
 from regcal.tables import PredictionColumns, TableCalibrator, TableRegressor
 
+# Tables of maps end long before.
+_FARTHEST_PROBIT = 100.0
+
 # No axis of a basis, no grid and no ensemble has more parts.
 _MANY = 10**6
 
-Size = str | int
 Sizes = dict[str, int]
 Check = Callable[[Any, Sizes], bool]
 
 
 def check_numbers(value: Any) -> None:
-    """Refuse an object of regcal whose attributes break the rules of its class."""
+    """Refuse an object whose attributes break the rules of its class."""
     known = vars(value) if hasattr(value, "__dict__") else {}
     sizes: Sizes = {}
     optional = isinstance(value, BaseEstimator)
@@ -66,7 +73,7 @@ def check_numbers(value: Any) -> None:
             raise FileError(msg)
 
 
-def _refuse(value: Any, name: str, reason: str) -> None:
+def _refuse(value: Any, name: str, reason: str) -> NoReturn:
     msg = f"{name!r} of a {type(value).__name__} {reason}"
     raise FileError(msg)
 
@@ -122,27 +129,32 @@ class Count:
 class Numbers:
     """An array of numbers, finite unless told otherwise.
 
-    Equal names of sizes are equal sizes, and ``"n-1"`` is one less than ``"n"``.
+    Equal names of sizes are equal sizes, and ``"n-1"`` is one less than ``"n"``. With `missing`
+    the values are not looked at.
     """
 
     def __init__(
         self,
-        *shape: Size,
+        *shape: str | int,
         above: float = -np.inf,
         least: float = -np.inf,
         most: float = np.inf,
         kind: str = "f",
         rising: bool = False,
         infinite: bool = False,
+        missing: bool = False,
     ) -> None:
         self.shape, self.above, self.least, self.most = shape, above, least, most
-        self.kind, self.rising, self.infinite = kind, rising, infinite
+        self.kind, self.rising = kind, rising
+        self.infinite, self.missing = infinite, missing
 
     def __call__(self, value: Any, sizes: Sizes) -> bool:
         if not isinstance(value, np.ndarray) or value.dtype.kind != self.kind:
             return False
         if value.ndim != len(self.shape) or not self._fits(value.shape, sizes):
             return False
+        if self.missing:
+            return True
         if not (np.isfinite(value) | (self.infinite & ~np.isnan(value))).all():
             return False
         bounded = ((value > self.above) | np.isinf(self.above)).all() and (
@@ -162,6 +174,29 @@ class Numbers:
         return True
 
 
+class Size:
+    """A whole number that is a size of other parts."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, value: Any, sizes: Sizes) -> bool:
+        return Count()(value, sizes) and sizes.setdefault(self.name, int(value)) == value
+
+
+class Names:
+    """An array of texts."""
+
+    def __init__(self, size: str) -> None:
+        self.size = size
+
+    def __call__(self, value: Any, sizes: Sizes) -> bool:
+        if not isinstance(value, np.ndarray) or value.ndim != 1:
+            return False
+        texts = all(isinstance(name, str) for name in value)
+        return texts and sizes.setdefault(self.size, len(value)) == len(value)
+
+
 class Instance:
     """An instance of one of these classes."""
 
@@ -175,7 +210,7 @@ class Instance:
 class Several:
     """A list or a tuple of parts that all obey a check; equal names are equal lengths."""
 
-    def __init__(self, check: Check, length: Size | None = None, least: int = 1) -> None:
+    def __init__(self, check: Check, length: str | int | None = None, least: int = 1) -> None:
         self.check, self.length, self.least = check, length, least
 
     def __call__(self, value: Any, sizes: Sizes) -> bool:
@@ -205,12 +240,33 @@ def nothing(value: Any, sizes: Sizes) -> bool:
 
 # ------------------------------------------------------------------------------------------- rules
 
-_PROBABILITY = {"least": 0.0, "most": 1.0}
 _A_MAP = Instance(ProbitMap, Surface)
 _SOME_MAPS = Instance(BetaCalibrator, LogisticCalibrator, ColumnMaps)
 _WORK = {"_work_per_point": Count(most=10**12)}
 
+_COLUMNS = Either(nothing, Numbers("features", missing=True))
+
 _RULES: dict[type, dict[str, Check]] = {
+    # scikit-learn
+    BaseEstimator: {"n_features_in_": Size("features"), "feature_names_in_": Names("features")},
+    LinearModel: {
+        "coef_": Either(
+            Numbers("features", missing=True), Numbers("targets", "features", missing=True)
+        ),
+        "intercept_": Either(Instance(float, np.floating), Numbers("constants", missing=True)),
+    },
+    BayesianRidge: {
+        "sigma_": Numbers("features", "features", missing=True),
+        "X_offset_": Numbers("features", missing=True),
+        "X_scale_": Numbers("features", missing=True),
+    },
+    StandardScaler: {"mean_": _COLUMNS, "var_": _COLUMNS, "scale_": _COLUMNS},
+    IsotonicRegression: {
+        "X_thresholds_": Numbers("n", rising=True),
+        "y_thresholds_": Numbers("n"),
+        "X_min_": Number(),
+        "X_max_": Number(),
+    },
     # maps
     ScaleMap: {"factor": Number(above=0.0)},
     PiecewiseMap: {
@@ -225,7 +281,7 @@ _RULES: dict[type, dict[str, Check]] = {
         "d": Numbers("rows", "n", above=0.0),
     },
     Surface: {
-        "u": Numbers("u", rising=True),
+        "u": Numbers("u", least=-_FARTHEST_PROBIT, most=_FARTHEST_PROBIT, rising=True),
         "t": Numbers("t", rising=True),
         "h": Numbers("u", "t"),
         "slopes": Several(Number(above=0.0), 2),
@@ -234,7 +290,7 @@ _RULES: dict[type, dict[str, Check]] = {
     # distributions
     Normal: {"loc": Numbers("rows"), "scale": Numbers("rows", above=0.0)},
     Histogram: {
-        "masses": Numbers("rows", "n-1", **_PROBABILITY),
+        "masses": Numbers("rows", "n-1", least=0.0, most=1.0),
         "edges": Either(
             Numbers("rows", "n", rising=True, infinite=True),
             Numbers(1, "n", rising=True, infinite=True),
@@ -245,7 +301,7 @@ _RULES: dict[type, dict[str, Check]] = {
     Mixture: {
         "components": Several(Instance(Distribution), "parts"),
         "weights": Either(
-            Numbers(1, "parts", **_PROBABILITY), Numbers("rows", "parts", **_PROBABILITY)
+            Numbers(1, "parts", least=0.0, most=1.0), Numbers("rows", "parts", least=0.0, most=1.0)
         ),
         **_WORK,
     },
@@ -351,6 +407,13 @@ def _never_falls(piecewise: PiecewiseMap) -> bool:
     return bool((np.diff(piecewise.heights) >= 0).all() and outer > 0)
 
 
+def _is_a_grid(surface: Surface) -> bool:
+    return all(
+        len(axis) > 3 and np.allclose(np.diff(axis), (axis[-1] - axis[0]) / (len(axis) - 1))
+        for axis in (surface.u, surface.t)
+    )
+
+
 def _splines_fit(dist: Quantiles) -> bool:
     return dist._spline.x.shape == dist.values.shape
 
@@ -410,6 +473,7 @@ def _segments_are_reweighted(dist: Segmented) -> bool:
 
 _LAWS: dict[type, Callable[[Any], bool]] = {
     PiecewiseMap: _never_falls,
+    Surface: _is_a_grid,
     Quantiles: _splines_fit,
     Mixture: _mixture_fits,
     Histogram: _histogram_fits,

@@ -261,8 +261,14 @@ class _Auditor:
         for number in (arguments[0], parts["max_depth"], parts["node_count"]):
             if not _value(number).isdecimal():
                 raise FileError(_NO_TREE)
-        files = (_array_file(part) for part in (arguments[1], parts["nodes"], parts["values"]))
-        self.trees.append(TreeFiles(*files, n_nodes=int(_value(parts["node_count"]))))
+        self.trees.append(
+            TreeFiles(
+                n_classes=_array_file(arguments[1]),
+                nodes=_array_file(parts["nodes"]),
+                values=_array_file(parts["values"]),
+                n_nodes=int(_value(parts["node_count"])),
+            )
+        )
 
     def check_trees(self) -> None:
         """Check the arrays that a tree reads unchecked when it is built."""

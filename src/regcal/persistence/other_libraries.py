@@ -115,7 +115,7 @@ def _without(*names: str) -> Callable[[Any], dict[str, Any]]:
 
 
 def _with_attributes(kind: type, attributes: dict[str, Any]) -> Any:
-    model = kind.__new__(kind)
+    model: Any = object.__new__(kind)
     vars(model).update(attributes)
     return model
 
