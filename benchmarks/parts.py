@@ -349,6 +349,8 @@ class Cost:
 
     def entries(self) -> list[str]:
         """Return the columns of the table."""
+        if self.changed == 0:
+            return ["0", "", "0 / 0", "0 %", "", f"0 of {self.of}", ""]
         log_score, crps = self.log_score, 100 * self.crps
         worse, better = (log_score < -NATS).sum(), (log_score > NATS).sum()
         return [
