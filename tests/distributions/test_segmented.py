@@ -76,7 +76,6 @@ def test_segments_without_base_mass_are_uniform():
     assert_allclose(beyond.pdf([[0.25, 0.75, 1.5, 3.0, 5.0]]), [[1.0, 1.0, 0.0, 0.0, 0.0]])
 
 
-
 @pytest.mark.parametrize("uniform", [False, True])
 def test_both_tails_are_equally_exact(uniform):
     """A symmetric calibration has symmetric quantiles, where masses are tiny too."""

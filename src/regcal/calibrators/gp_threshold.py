@@ -70,6 +70,7 @@ class PairCoordinates:
         values = np.empty((2, len(rows), self.points_per_row))
         np.clip(rows.dist._probit(self.thresholds[np.newaxis, :]), -LARGEST, LARGEST, out=values[0])
         below = np.subtract(self.thresholds, rows.y[:, np.newaxis], out=values[1])
+        # benchmarks/PARTS.md, "rounding": without it storms -0.046 nats, but doctor visits +0.099
         if self.resolution > 0:
             below /= self.resolution
             below += 0.5
