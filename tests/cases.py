@@ -33,7 +33,7 @@ class Unit:
 
 
 STANDARD = Unit()
-UNITS = [STANDARD, Unit(2e-9, 0.0), Unit(3e9, -5e9), Unit(0.1, 40.0)]
+UNITS = [STANDARD, Unit(2e-12, 0.0), Unit(3e12, -5e12), Unit(0.1, 40.0)]
 
 
 @dataclass(frozen=True)
@@ -173,6 +173,13 @@ def _custom_cdf_only(rng, n_rows, unit):
 DISTRIBUTIONS = [
     Case("normal", _normal),
     Case("gamma", _scipy(scipy.stats.gamma, (1.2, 5.0)), everywhere=False),
+    Case("uniform", _scipy(scipy.stats.uniform), everywhere=False),
+    Case("exponential", _scipy(scipy.stats.expon), everywhere=False),
+    Case(
+        "truncated normal",
+        _scipy(scipy.stats.truncnorm, (-2.0, -1.0), (1.0, 2.0)),
+        everywhere=False,
+    ),
     Case("t", _scipy(scipy.stats.t, (5.0, 12.0))),
     Case("johnson", _scipy(scipy.stats.johnsonsu, (-1.0, 1.0), (2.0, 4.0))),
     Case("gumbel", _scipy(scipy.stats.gumbel_r), reach=2.0),
@@ -223,7 +230,8 @@ CALIBRATORS: dict[str, Callable[[], regcal.Calibrator]] = {
 FEW_BASES = ["normal", "t", "gapped histogram"]
 ODD_BASES = ["quantiles", "open histogram", "separated mixture", "custom without sf"]
 MORE_BASES = {
-    "e-beta": ["gamma", "samples", "mixture", *ODD_BASES],
+    "scale": ["uniform"],
+    "e-beta": ["exponential", "gamma", "samples", "mixture", *ODD_BASES],
     "gp-density": ODD_BASES,
 }
 

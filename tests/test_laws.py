@@ -31,8 +31,8 @@ def over(cases):
 
 @st.composite
 def units(draw):
-    """Draw a unit of y, from nano to giga, with a shift of up to a hundred of it."""
-    scale = 10.0 ** draw(st.floats(-9, 9))
+    """Draw a unit of y, from pico to tera, with a shift of up to a hundred of it."""
+    scale = 10.0 ** draw(st.floats(-12, 12))
     return Unit(scale, scale * draw(st.floats(-100, 100)))
 
 
