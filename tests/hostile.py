@@ -6,9 +6,9 @@ Used by ``tests/test_hostile_files.py`` for a few hundred of them, and by
 """
 
 import copy
+import importlib.util
 import io
 import json
-import resource
 import signal
 import subprocess
 import sys
@@ -17,6 +17,7 @@ import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -133,10 +134,10 @@ def sealed(members: dict[str, bytes]) -> bytes:
     return pack({"manifest.json": json.dumps(manifest).encode(), **members})
 
 
-def npy(array: np.ndarray) -> bytes:
+def npy(array: np.ndarray, **options: Any) -> bytes:
     """Return an array as a member of an archive."""
     buffer = io.BytesIO()
-    np.save(buffer, array)
+    np.save(buffer, array, **options)
     return buffer.getvalue()
 
 
@@ -189,47 +190,51 @@ def _models() -> dict[str, Any]:
 _WITH_CATEGORIES = ("histogram boosting, categories", "pipeline", "bins")
 
 
-def _boosters() -> dict[str, Any]:
-    found = {}
-    for library, name, options in (
-        ("lightgbm", "LGBMRegressor", {"verbose": -1}),
-        ("xgboost", "XGBRegressor", {}),
-        ("catboost", "CatBoostRegressor", {"verbose": 0, "allow_writing_files": False}),
-        ("ngboost", "NGBRegressor", {"verbose": False}),
-    ):
-        try:
-            module = __import__(library)
-        except ImportError:
-            continue
-        found[library] = getattr(module, name)(n_estimators=3, **options)
-    return found
+_BOOSTERS = {
+    "lightgbm": ("LGBMRegressor", {"verbose": -1}),
+    "xgboost": ("XGBRegressor", {}),
+    "catboost": ("CatBoostRegressor", {"verbose": 0, "allow_writing_files": False}),
+    "ngboost": ("NGBRegressor", {"verbose": False}),
+}
 
 
-def storable() -> dict[str, Any]:
-    """Return a fitted object of every kind that a file may hold, by name."""
+def _booster(library: str) -> Any:
+    name, options = _BOOSTERS[library]
+    return getattr(importlib.import_module(library), name)(n_estimators=3, **options)
+
+
+def _result(name: str) -> Any:
+    return fitted_calibrator(name, "normal", 0, STANDARD).transform(BY_NAME["normal"].make(7))
+
+
+def _fitted(name: str, model: Any) -> Any:
     X, y = _table(np.random.default_rng(0))
-    numbers = X[["a", "b", "c"]]
-    found: dict[str, Any] = {}
-    for name in CALIBRATORS:
-        found[name] = fitted_calibrator(name, "normal", 0, STANDARD)
-        found[f"{name}, result"] = found[name].transform(BY_NAME["normal"].make(7))
-    for case in DISTRIBUTIONS:
-        if not case.name.startswith("custom"):
-            found[f"distribution, {case.name}"] = case.make(3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name, model in (_models() | _boosters()).items():
-            found[name] = model.fit(X if name in _WITH_CATEGORIES else numbers, y)
-    return found
+        return model.fit(X if name in _WITH_CATEGORIES else X[["a", "b", "c"]], y)
+
+
+def storable() -> dict[str, Callable[[], Any]]:
+    """Return a function that makes a fitted object, for every kind that a file may hold."""
+    makers: dict[str, Callable[[], Any]] = {}
+    for name in CALIBRATORS:
+        makers[name] = partial(fitted_calibrator, name, "normal", 0, STANDARD)
+        makers[f"{name}, result"] = partial(_result, name)
+    for case in DISTRIBUTIONS:
+        if not case.name.startswith("custom"):
+            makers[f"distribution, {case.name}"] = partial(case.make, 3)
+    makers |= {name: partial(_fitted, name, model) for name, model in _models().items()}
+    for library in _BOOSTERS:
+        if importlib.util.find_spec(library):
+            makers[library] = lambda library=library: _fitted(library, _booster(library))
+    return makers
 
 
 def write_originals(folder: Path, wanted: Callable[[str], bool] = lambda name: True) -> list[str]:
     """Write a file for every kind of object, and return the names in their order."""
-    names = []
-    for name, model in storable().items():
-        if wanted(name):
-            regcal.save(model, folder / f"{len(names)}.regcal")
-            names.append(name)
+    names = [name for name in storable() if wanted(name)]
+    for k, name in enumerate(names):
+        regcal.save(storable()[name](), folder / f"{k}.regcal")
     (folder / "names.json").write_text(json.dumps(names))
     (folder / "trap_module.py").write_text('raise SystemExit("a file has imported this")\n')
     return names
@@ -426,6 +431,8 @@ def _line(text: str) -> str:
 
 
 def _limit_memory() -> None:
+    import resource  # on POSIX only
+
     now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (now + MOST_BYTES, now + MOST_BYTES))
 

@@ -13,16 +13,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cases import STANDARD, fitted_calibrator
+from hostile import BAD, members_of, npy, run, sealed, write_originals
 from sklearn.ensemble import (
     GradientBoostingRegressor,
     HistGradientBoostingRegressor,
     RandomForestRegressor,
 )
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import regcal
-from regcal.persistence._api import _digests
 from regcal.persistence._archive import pack
 
 TRAP = """
@@ -49,19 +49,6 @@ def small(path) -> bytes:
     """Return the file of a small calibrator with arrays."""
     regcal.save(fitted_calibrator("pit", "normal", 0, STANDARD), path)
     return path.read_bytes()
-
-
-def members_of(data: bytes) -> dict[str, bytes]:
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def sealed(members: dict[str, bytes]) -> bytes:
-    """Return a file whose digests are all right, as a careful forger would."""
-    members = dict(members)
-    manifest = json.loads(members.pop("manifest.json"))
-    manifest["members"] = _digests(members)
-    return pack({"manifest.json": json.dumps(manifest).encode(), **members})
 
 
 def resealed(data: bytes) -> bytes:
@@ -417,6 +404,38 @@ def test_formats_that_are_none_are_refused(value, small, path):
     assert_refused(sealed(members), path, "does not tell the format")
 
 
+# Of every kind that has numbers or trees of its own; all kinds and many more files are the business
+# of benchmarks/hostile_files.py.
+KINDS = (
+    "scale",
+    "pit",
+    "e-beta, result",
+    "gpc",
+    "distribution, quantiles",
+    "distribution, mixture",
+    "forest",
+    "gradient boosting",
+    "histogram boosting, categories",
+    "pipeline",
+    "calibrated forest",
+    "lightgbm",
+)
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="limits of Linux")
+def test_mutated_files_of_every_kind_do_no_harm(tmp_path):
+    """Arrays, numbers and classes are changed; digests and fingerprints are right."""
+    names = write_originals(tmp_path, KINDS.__contains__)
+
+    found = run(tmp_path, 0, 240)
+
+    kinds = {seed: verdict.partition(":")[0] for seed, (verdict, _) in found.items()}
+    bad = {seed: found[seed] for seed, kind in kinds.items() if kind in BAD}
+    assert not bad, {seed: (names[seed % len(names)], why) for seed, why in bad.items()}
+    assert list(kinds.values()).count("refused") > 120
+    assert list(kinds.values()).count("works") > 25
+
+
 # ------------------------------------------------------------------------------------------ archive
 
 
@@ -541,12 +560,6 @@ def test_parts_that_share_an_identity_must_be_equal(small, path):
 
 
 # ------------------------------------------------------------------------------------------- arrays
-
-
-def npy(array, **options) -> bytes:
-    buffer = io.BytesIO()
-    np.save(buffer, array, **options)
-    return buffer.getvalue()
 
 
 class Bait:
@@ -760,6 +773,62 @@ def test_trees_without_a_model_are_refused(table, path):
                 node["__module__"], node["__class__"] = "sklearn.linear_model._ridge", "Ridge"
 
     assert_refused(with_schema(path.read_bytes(), change), path, "belongs to no model")
+
+
+@pytest.mark.parametrize("name", FORESTS)
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda array: array[:1].reshape(()),
+        lambda array: array[:0],
+        lambda array: array[:-1],
+        lambda array: array[np.newaxis],
+        lambda array: np.zeros(array.shape, dtype=np.float32),
+    ],
+    ids=["no dimension", "empty", "short", "two dimensions", "other type"],
+)
+@pytest.mark.parametrize("part", ["nodes", "values"])
+def test_trees_of_other_arrays_are_refused(name, change, part, table, path):
+    """A tree reads the size of its arrays from memory, so that it must not be built of these."""
+    regcal.save(FORESTS[name].fit(*table), path)
+    members = members_of(path.read_bytes())
+    schema = json.loads(members["schema.json"])
+    tree = next(node for node in nodes_of(schema) if node["__loader__"] == "TreeNode")
+    file = tree["content"]["content"][part]["file"]
+
+    changed = members | {file: npy(change(np.load(io.BytesIO(members[file]))))}
+
+    assert_refused(sealed(changed), path, "parts do not fit together|size it claims")
+
+
+def test_boosting_that_starts_from_less_is_refused(table, path):
+    """Compiled code adds to the rows of its first model without counting them."""
+    regcal.save(FORESTS["boosting"].fit(*table), path)
+
+    def change(schema):
+        for number, node in enumerate(nodes_of(schema)):
+            if node["__class__"] == "DummyRegressor" and "content" in node:
+                node["content"]["content"]["n_outputs_"] = json_node(0, 10**7 + number)
+
+    assert_refused(with_schema(path.read_bytes(), change), path, "starts from another model")
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value"),
+    [
+        ("_n_features_outs", [99]),
+        ("_n_features_outs", [0]),
+        ("_n_features_outs", []),
+        ("_drop_idx_after_grouping", np.array([7], dtype=object)),
+    ],
+)
+def test_encoders_that_count_wrongly_are_refused(attribute, value, path):
+    """A category beyond the counted columns would be written behind the end of an array."""
+    model = make_pipeline(OneHotEncoder(drop="first")).fit([["a"], ["b"]])
+    setattr(model[0], attribute, value)
+
+    with pytest.raises(regcal.FileError, match="an encoder"):
+        regcal.save(model, path)
 
 
 def test_trees_grown_on_other_classes_are_refused(table, path):

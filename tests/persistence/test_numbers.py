@@ -2,15 +2,11 @@
 
 import io
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from cases import BY_NAME, STANDARD, fitted_calibrator
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 from hostile import members_of, npy, sealed
 
 import regcal

@@ -308,9 +308,19 @@ def _built(members: dict[str, bytes], trusted: set[str]) -> Any:
 
 
 def _check_fingerprint(model: Any, manifest: dict[str, Any]) -> None:
-    if fingerprint(model) != manifest.get("fingerprint"):
+    """Refuse another object than was saved; other versions may keep the same one differently."""
+    if fingerprint(model) != manifest.get("fingerprint") and not _other_versions(manifest):
         msg = "what it holds does not have the fingerprint in its manifest"
         raise FileError(msg)
+
+
+def _other_versions(manifest: dict[str, Any]) -> list[str]:
+    """Return the packages of which another version has written the file."""
+    written = manifest.get("versions")
+    here = {"regcal": __version__, **{name: version(name) for name in _PACKAGES}}
+    if not isinstance(written, dict):
+        return list(here)
+    return [name for name, number in here.items() if written.get(name) != number]
 
 
 def _check_trust(missing: set[str]) -> None:
@@ -352,13 +362,13 @@ def _plain_zip(members: dict[str, bytes]) -> bytes:
 
 
 def _warn_of_other_versions(path: Any, manifest: dict[str, Any], schema: bytes) -> None:
-    versions = manifest.get("versions")
-    written = versions.get("scikit-learn") if isinstance(versions, dict) else None
-    here = version("scikit-learn")
-    if b"_sklearn_version" in schema and written != here:
+    if b"_sklearn_version" in schema and "scikit-learn" in _other_versions(manifest):
+        versions = manifest.get("versions")
+        written = versions.get("scikit-learn") if isinstance(versions, dict) else None
         msg = (
-            f"{path} holds models that scikit-learn {written} has fitted, and this is {here}. "
-            "scikit-learn does not promise equal predictions; compare some, or fit again."
+            f"{path} holds models that scikit-learn {written} has fitted, and this is "
+            f"{version('scikit-learn')}. scikit-learn does not promise equal predictions; compare "
+            "some, or fit again."
         )
         warnings.warn(msg, UserWarning, stacklevel=3)
 
