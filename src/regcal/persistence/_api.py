@@ -304,6 +304,11 @@ def _built(members: dict[str, bytes], trusted: set[str]) -> Any:
     if not (isinstance(model, BaseEstimator | Distribution) or other_libraries.is_known(model)):
         msg = f"it holds a {type(model).__name__} instead of a model"
         raise FileError(msg)
+    try:
+        _check_model(model)
+    except NotFittedError as error:
+        msg = f"it holds a {type(model).__name__} that is not fitted"
+        raise FileError(msg) from error
     return model
 
 

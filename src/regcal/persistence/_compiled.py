@@ -183,6 +183,9 @@ def _check_histogram_boosting(model: Any) -> list[Any]:
     trees = [tree for stage in model._predictors for tree in stage]
     if any(len(stage) != 1 for stage in model._predictors) or model.n_trees_per_iteration_ != 1:
         _refuse("an ensemble has another number of trees than it claims")
+    start = model._baseline_prediction
+    if np.shape(start) != (1, 1) or start.dtype.kind != "f":
+        _refuse("histogram boosting starts from something else than a number")
     for tree in trees:
         _check_predictor(tree, n_features, categorical)
     return trees

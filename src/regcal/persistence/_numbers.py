@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.ensemble import BaggingRegressor
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import BayesianRidge
 from sklearn.linear_model._base import LinearModel
@@ -260,6 +261,10 @@ _RULES: dict[type, dict[str, Check]] = {
         "X_offset_": Numbers("features", missing=True),
         "X_scale_": Numbers("features", missing=True),
     },
+    BaggingRegressor: {
+        "estimators_features_": Several(Numbers("chosen", kind="i", least=0)),
+        "estimators_": Several(Instance(BaseEstimator)),
+    },
     StandardScaler: {"mean_": _COLUMNS, "var_": _COLUMNS, "scale_": _COLUMNS},
     IsotonicRegression: {
         "X_thresholds_": Numbers("n", rising=True),
@@ -268,7 +273,7 @@ _RULES: dict[type, dict[str, Check]] = {
         "X_max_": Number(),
     },
     # maps
-    ScaleMap: {"factor": Number(above=0.0)},
+    ScaleMap: {"factor": Number(least=1e-100, most=1e100)},
     PiecewiseMap: {
         "edges": Numbers("n", rising=True),
         "heights": Numbers("n"),
@@ -407,6 +412,11 @@ def _never_falls(piecewise: PiecewiseMap) -> bool:
     return bool((np.diff(piecewise.heights) >= 0).all() and outer > 0)
 
 
+def _columns_exist(model: BaggingRegressor) -> bool:
+    chosen = getattr(model, "estimators_features_", [])
+    return all(columns.max() < model.n_features_in_ for columns in chosen)
+
+
 def _is_a_grid(surface: Surface) -> bool:
     return all(
         len(axis) > 3 and np.allclose(np.diff(axis), (axis[-1] - axis[0]) / (len(axis) - 1))
@@ -472,6 +482,7 @@ def _segments_are_reweighted(dist: Segmented) -> bool:
 
 
 _LAWS: dict[type, Callable[[Any], bool]] = {
+    BaggingRegressor: _columns_exist,
     PiecewiseMap: _never_falls,
     Surface: _is_a_grid,
     Quantiles: _splines_fit,
