@@ -93,8 +93,8 @@ BAD_DISTRIBUTIONS = {
         ("draws", "-inf at index (0, 1)"),
     ),
     "equal draws": (
-        lambda: regcal.Samples([[1.0, 2.0], [3.0, 3.0]]),
-        ("draws of row 1 are equal", "Pass bandwidth="),
+        lambda: regcal.Samples([[2.0, 2.0], [3.0, 3.0]]),
+        ("draws agree in all 2 rows", "first on 2", "Pass bandwidth="),
     ),
     "zero bandwidth": (
         lambda: regcal.Samples([[1.0, 2.0]], bandwidth=0.0),
