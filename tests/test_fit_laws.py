@@ -50,7 +50,7 @@ def test_the_row_limit_does_not_show(name, regime, monkeypatch):
     dist, y = rows_of(regime)
     kept = probabilities(name, dist, y)
 
-    monkeypatch.setattr(held_out, "MAX_ROWS", N_ROWS - 5)
+    monkeypatch.setattr(held_out, "MAX_ROWS", N_ROWS - 1)
     monkeypatch.setattr(cells, "_MAX_POINTS", 100)
 
     assert_allclose(probabilities(name, dist, y), kept, atol=0.005)

@@ -427,13 +427,13 @@ def test_mutated_files_of_every_kind_do_no_harm(tmp_path):
     """Arrays, numbers and classes are changed; digests and fingerprints are right."""
     names = write_originals(tmp_path, KINDS.__contains__)
 
-    found = run(tmp_path, 0, 240)
+    found = run(tmp_path, 0, 120)
 
     kinds = {seed: verdict.partition(":")[0] for seed, (verdict, _) in found.items()}
     bad = {seed: found[seed] for seed, kind in kinds.items() if kind in BAD}
     assert not bad, {seed: (names[seed % len(names)], why) for seed, why in bad.items()}
-    assert list(kinds.values()).count("refused") > 120
-    assert list(kinds.values()).count("works") > 25
+    assert list(kinds.values()).count("refused") > 60
+    assert list(kinds.values()).count("works") > 10
 
 
 # ------------------------------------------------------------------------------------------ archive

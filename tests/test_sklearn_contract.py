@@ -72,10 +72,20 @@ def quick(name):
     return regcal.get_calibrator(name, **settings.get(name, {}))
 
 
-# Medians of averages cost less than means; with ensemble=True a fold may hold two rows.
+# Medians cost less than means. Averaged, a fold of three may hold two rows, whose targets may be
+# equal; the other calibrators meet that in `test_calibrated.py`.
+AVERAGED = ("scale", "pit", "e-beta")
+
+
 @parametrize_with_checks(
     [
-        regcal.CalibratedRegressorCV(BayesianRidge(), quick(name), ensemble=True, point="median")
+        regcal.CalibratedRegressorCV(
+            BayesianRidge(),
+            quick(name),
+            cv=3 if name in AVERAGED else 2,
+            ensemble=name in AVERAGED,
+            point="median",
+        )
         for name in regcal.calibrator_names()
     ]
 )
