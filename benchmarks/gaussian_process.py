@@ -298,7 +298,7 @@ def measure_predict(slow: bool) -> None:
         ("toy", folded, toy.rows(n, seed=2), "<= 100"),
     ):
         calibrator.transform(dist[:10]).logpdf(y[:10])
-        repaired = 1.0 - calibrator.transform(dist)._safe.mean()
+        repaired = 1.0 - calibrator.transform(dist)._curve._safe.mean()
         show(f"{what}: share of rows that may need repair", repaired)
         base, _ = cpu_time(lambda d=dist, y=y: stats.norm.logpdf(y, d.loc, d.scale))
         # transformed anew each time, so that nothing is remembered from the last one

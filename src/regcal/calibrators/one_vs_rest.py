@@ -59,7 +59,11 @@ def mass_cells(log_p: Array, bits: int) -> np.ndarray:
     place = log_p.copy()
     large = np.flatnonzero(log_p > LOG_HALF + 1e-6)  # not 1/2 itself, where many rows may lie
     place[large] = -np.log(-np.expm1(log_p[large]))
-    return number_cells(place, bits)
+    cells = number_cells(place, bits)
+    # no place is nearer to 0 than that of 1/2: leave out the cells between
+    nearest = int(number_cells(np.array([-0.99 * LOG_HALF]), bits)[0])
+    cells -= np.where(cells < 0, -nearest, nearest)
+    return cells
 
 
 @dataclass(frozen=True)
