@@ -18,9 +18,9 @@ from regcal.distributions import Distribution, Segmented
 from regcal.distributions.base import LOG_HALF
 from regcal.distributions.segmented import log_segment_masses
 
-# Cells in which masses are counted, and in which maps of other packages see them if they take
-# weights: one that jumps between neighbouring rows would tell whether these have been merged.
-_FINE_BITS, _COARSE_BITS = 8, 7
+# Cells in which masses are counted are as wide as 1 / 64 of log p. Maps of other packages that take
+# weights always see them: one that jumps from row to row would tell whether rows were merged.
+_BITS = 6
 
 # Logs of masses are cut here: beyond, a map has long reached its limit.
 _LOG_LIMITS = (-700.0, -1e-300)
@@ -46,22 +46,22 @@ class SegmentCoordinates:
         return Points.of_pairs(rows.weights, values)
 
     def cells(self, points: Points) -> np.ndarray:
-        """Return fine cells of the mass."""
-        return mass_cells(points.values[0], _FINE_BITS)
+        """Return cells of log p up to 1/2, and of log(1 - p) beyond."""
+        return mass_cells(points.values[0])
 
     def follows(self, other: "SegmentCoordinates") -> bool:
         """Return whether the segments are the same."""
         return np.array_equal(self.thresholds, other.thresholds)
 
 
-def mass_cells(log_p: Array, bits: int) -> np.ndarray:
-    """Return cells of log p up to 1/2, and of log(1 - p) beyond; fewer bits join whole cells."""
+def mass_cells(log_p: Array) -> np.ndarray:
+    """Return cells of log p up to 1/2, and of log(1 - p) beyond."""
     place = log_p.copy()
     large = np.flatnonzero(log_p > LOG_HALF + 1e-6)  # not 1/2 itself, where many rows may lie
     place[large] = -np.log(-np.expm1(log_p[large]))
-    cells = number_cells(place, bits)
+    cells = number_cells(place, _BITS)
     # no place is nearer to 0 than that of 1/2: leave out the cells between
-    nearest = int(number_cells(np.array([-0.99 * LOG_HALF]), bits)[0])
+    nearest = int(number_cells(np.array([-0.99 * LOG_HALF]), _BITS)[0])
     cells -= np.where(cells < 0, -nearest, nearest)
     return cells
 
@@ -187,7 +187,7 @@ class OneVsRestCalibrator(Calibrator):
         binary = BetaCalibrator() if self.binary is None else self.binary
         ours = isinstance(binary, BinaryMap)
         if not ours and has_fit_parameter(binary, "sample_weight"):
-            points = points.merged(mass_cells(points.values[0], _COARSE_BITS))
+            points = points.merged(segments.cells(points))
         counts = SegmentCounts.of(points, segments.points_per_row)
         if ours:
             self.maps_ = clone(binary).fit_columns(counts.log_p, counts.successes, counts.trials)
