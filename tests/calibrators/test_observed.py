@@ -140,7 +140,7 @@ def test_cells_give_what_all_rows_give(few_kept, name):
     exact = exact_fit(make(name), dist, y)
     close = 0.01
     assert_allclose(probabilities(in_cells), probabilities(exact), atol=close)
-    assert_allclose(mean_log_score(in_cells), mean_log_score(exact), atol=close)
+    assert_allclose(mean_log_score(in_cells), mean_log_score(exact), atol=0.2 * close)
 
 
 @pytest.mark.parametrize("name", ["e-beta", "gpc", "gp-density"])
