@@ -111,11 +111,6 @@ class Targets:
         values[0], values[-1] = self.low, self.high
         return make_thresholds(spec, values, self.weights)
 
-    @property
-    def total_weight(self) -> float:
-        """The sum of all weights."""
-        return float(self.weights.sum())
-
     def share_below(self, points: Array) -> Array:
         """Return the share of weight at or below each point."""
         shares = np.concatenate([[0.0], np.cumsum(self.weights)]) / self.weights.sum()
