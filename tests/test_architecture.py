@@ -22,7 +22,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 # From the bottom up. A part may import from lower layers, and within itself.
 LAYERS = (
     {"_caching", "_inspection", "_random", "_validation", "_version"},
-    {"datasets", "grids", "maps", "outcomes"},
+    {"datasets", "grids", "maps", "outcomes", "support"},
     {"binary", "distributions", "gp"},
     {"adapters", "calibrators", "metrics"},
     {"plots", "regressor"},
