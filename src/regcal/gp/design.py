@@ -269,6 +269,17 @@ class TensorDesign:
         flat = total.ravel() if self.active is None else total.ravel()[self.active]
         return np.concatenate([values @ self.extra, flat])
 
+    def dense(self) -> DenseDesign:
+        """Return the features written out."""
+        total = np.zeros((len(self.points), *self.basis.sizes))
+        for part in self.parts:
+            first, second = self._axes[0][part.orders[0]], self._axes[1][part.orders[1]]
+            scaled = part.scale[:, np.newaxis] * first
+            total += scaled[:, :, np.newaxis] * self._at_points(second)[:, np.newaxis, :]
+        flat = total.reshape(len(self.points), -1)
+        flat = flat if self.active is None else flat[:, self.active]
+        return DenseDesign(np.concatenate([self.extra, flat], axis=1))
+
     def gram(self, weights: NDArray) -> NDArray:
         """Return the weighted normal matrix."""
         n_extra, blocks = self._n_extra, self._gram_blocks(weights)

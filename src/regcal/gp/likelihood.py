@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from regcal.gp.design import Design
 from regcal.gp.links import Derivatives
 
-__all__ = ["Evaluation", "Likelihood", "Observations", "Term"]
+__all__ = ["Evaluation", "Likelihood", "LikelihoodTerm", "Observations", "Term"]
 
 
 class Observations(Protocol):
@@ -35,6 +35,26 @@ class Evaluation(NamedTuple):
     value: float
     gradient: NDArray
     neg_hessian: NDArray
+
+
+class LikelihoodTerm(Protocol):
+    """A log-concave part of a likelihood."""
+
+    @property
+    def n_coefficients(self) -> int:
+        """Number of coefficients."""
+
+    def value(self, coefficients: NDArray) -> float:
+        """Return the log-likelihood; minus infinity outside its domain."""
+
+    def evaluate(self, coefficients: NDArray) -> Evaluation:
+        """Return the log-likelihood, its gradient and its negative Hessian."""
+
+    def trace_gradient(self, coefficients: NDArray, covariance: NDArray) -> NDArray:
+        """Return the gradient of trace(covariance @ neg_hessian) in the coefficients."""
+
+    def restrict(self, active: NDArray) -> LikelihoodTerm:
+        """Return the term in a subset of the coefficients."""
 
 
 class Term:
@@ -61,7 +81,29 @@ class Term:
         self.observations = observations
         self._constant_gram: NDArray | None = None
 
-    def gram(self, second: NDArray) -> NDArray:
+    @property
+    def n_coefficients(self) -> int:
+        """Number of coefficients."""
+        return self.design.n_coefficients
+
+    def value(self, coefficients: NDArray) -> float:
+        """Return the log-likelihood; minus infinity outside its domain."""
+        return self.observations.value(self.design.predict(coefficients))
+
+    def evaluate(self, coefficients: NDArray) -> Evaluation:
+        """Return the log-likelihood, its gradient and its negative Hessian."""
+        at = self.observations.derivatives(self.design.predict(coefficients))
+        gradient = self.design.adjoint(at.first)
+        return Evaluation(float(at.value.sum()), gradient, self._gram(at.second))
+
+    def trace_gradient(self, coefficients: NDArray, covariance: NDArray) -> NDArray:
+        """Return the gradient of trace(covariance @ neg_hessian) in the coefficients."""
+        if self.observations.constant_curvature:
+            return np.zeros(self.n_coefficients)
+        at = self.observations.derivatives(self.design.predict(coefficients))
+        return -self.design.adjoint(at.third * self.design.quadratic(covariance))
+
+    def _gram(self, second: NDArray) -> NDArray:
         """Return the negative Hessian for the pointwise curvatures `second`."""
         if not self.observations.constant_curvature:
             return self.design.gram(second)
@@ -74,7 +116,7 @@ class Term:
         child = Term(self.design.restrict(active), self.observations)
         if self.observations.constant_curvature:
             anywhere = self.design.predict(np.zeros(self.design.n_coefficients))
-            gram = self.gram(self.observations.derivatives(anywhere).second)
+            gram = self._gram(self.observations.derivatives(anywhere).second)
             child._constant_gram = gram[np.ix_(active, active)]
         return child
 
@@ -84,7 +126,7 @@ class Likelihood:
 
     Parameters
     ----------
-    terms : sequence of Term
+    terms : sequence of LikelihoodTerm
         Observations of linear predictors; all designs have the same columns.
 
     Examples
@@ -96,40 +138,29 @@ class Likelihood:
     (2, array([1., 1.]))
     """
 
-    def __init__(self, terms: Sequence[Term]):
+    def __init__(self, terms: Sequence[LikelihoodTerm]):
         self.terms = tuple(terms)
         self._last_restriction: tuple[NDArray, Likelihood] | None = None
 
     @property
     def n_coefficients(self) -> int:
         """Number of coefficients."""
-        return self.terms[0].design.n_coefficients
+        return self.terms[0].n_coefficients
 
     def value(self, coefficients: NDArray) -> float:
         """Return the log-likelihood; minus infinity outside its domain."""
-        return sum(t.observations.value(t.design.predict(coefficients)) for t in self.terms)
+        return sum(term.value(coefficients) for term in self.terms)
 
     def evaluate(self, coefficients: NDArray) -> Evaluation:
         """Return the log-likelihood, its gradient and its negative Hessian."""
-        value = 0.0
-        gradient = np.zeros(self.n_coefficients)
-        grams = []
-        for term in self.terms:
-            at = term.observations.derivatives(term.design.predict(coefficients))
-            value += float(at.value.sum())
-            gradient += term.design.adjoint(at.first)
-            grams.append(term.gram(at.second))
-        return Evaluation(value, gradient, reduce(np.add, grams))
+        parts = [term.evaluate(coefficients) for term in self.terms]
+        value, gradient, neg_hessian = (reduce(np.add, part) for part in zip(*parts, strict=True))
+        return Evaluation(float(value), gradient, neg_hessian)
 
     def trace_gradient(self, coefficients: NDArray, covariance: NDArray) -> NDArray:
         """Return the gradient of trace(covariance @ neg_hessian) in the coefficients."""
-        total = np.zeros(self.n_coefficients)
-        for term in self.terms:
-            if term.observations.constant_curvature:
-                continue
-            at = term.observations.derivatives(term.design.predict(coefficients))
-            total -= term.design.adjoint(at.third * term.design.quadratic(covariance))
-        return total
+        parts = [term.trace_gradient(coefficients, covariance) for term in self.terms]
+        return reduce(np.add, parts)
 
     def restrict(self, active: NDArray) -> Likelihood:
         """Return the likelihood with all coefficients outside `active` fixed at zero."""

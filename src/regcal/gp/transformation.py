@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from regcal.gp.design import Design
-from regcal.gp.likelihood import Likelihood, Observations, Term
+from regcal.gp.likelihood import Likelihood, LikelihoodTerm, Observations, Term
 from regcal.gp.links import Derivatives, Probit
 
 __all__ = ["Barrier", "LogSlope", "NormalScore", "SoftSlope", "TransformationLikelihood"]
@@ -138,6 +139,8 @@ class TransformationLikelihood(Likelihood):
         Weight of each observation.
     barrier : Barrier, optional
         Further places where the slope should be positive.
+    intervals : sequence of LikelihoodTerm
+        What is known of outcomes that were not seen exactly.
 
     Examples
     --------
@@ -160,10 +163,14 @@ class TransformationLikelihood(Likelihood):
         offset: ArrayLike,
         weights: ArrayLike = 1.0,
         barrier: Barrier | None = None,
+        intervals: Sequence[LikelihoodTerm] = (),
     ):
         scores = np.asarray(offset, dtype=float).ravel()
         shares = np.array(np.broadcast_to(weights, scores.shape), dtype=float)
-        terms = [Term(values, NormalScore(scores, shares)), Term(slopes, LogSlope(shares))]
+        terms: list[LikelihoodTerm] = [
+            Term(values, NormalScore(scores, shares)),
+            Term(slopes, LogSlope(shares)),
+        ]
         if barrier is not None:
             terms.append(Term(*barrier))
-        super().__init__(terms)
+        super().__init__([*terms, *intervals])
