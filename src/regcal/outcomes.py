@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from regcal._validation import Array, as_float_array, check_column
+from regcal._validation import Array, as_float_array, check_column, check_targets
 
 
 @dataclass(frozen=True)
@@ -48,14 +48,23 @@ class Outcomes:
         object.__setattr__(self, "upper", upper)
 
     @classmethod
+    def unchecked(cls, lower: Array, upper: Array) -> Self:
+        """Return outcomes from ends that are in order, also such that tell nothing."""
+        outcomes = object.__new__(cls)
+        object.__setattr__(outcomes, "lower", lower)
+        object.__setattr__(outcomes, "upper", upper)
+        return outcomes
+
+    @classmethod
     def of(cls, y: Any) -> Self:
         """Return outcomes from anything that is taken for y.
 
         Parameters
         ----------
-        y : Outcomes, array-like of shape (n_rows,), or structured array
-            Numbers are exact. Of a structured array with one field of truth values and one of
-            numbers, as scikit-survival has it, the first tells whether the event was observed.
+        y : Outcomes, array-like of shape (n_rows,) or (n_rows, 2), or structured array
+            Numbers are exact; two columns are lower and upper ends. Of a structured array with
+            one field of truth values and one of numbers, as scikit-survival has it, the first
+            tells whether the event was observed.
 
         Returns
         -------
@@ -71,8 +80,12 @@ class Outcomes:
         """
         if isinstance(y, cls):
             return y
-        fields = getattr(getattr(y, "dtype", None), "names", None)
-        return cls.exact(y) if fields is None else cls._of_events(y, fields)
+        if _has_fields(y):
+            return cls._of_events(y, y.dtype.names)
+        if _is_pair(y):
+            ends = as_float_array(y, "y")
+            return cls(ends[:, 0], ends[:, 1])
+        return cls.exact(y)
 
     @classmethod
     def _of_events(cls, y: Any, fields: tuple[str, ...]) -> Self:
@@ -128,12 +141,20 @@ class Outcomes:
         return len(self.lower)
 
     def __getitem__(self, rows: Any) -> "Outcomes":
-        return Outcomes(np.atleast_1d(self.lower[rows]), np.atleast_1d(self.upper[rows]))
+        ends = (np.atleast_1d(end[rows]) for end in (self.lower, self.upper))
+        return Outcomes.unchecked(*ends)
 
     @property
     def exact_rows(self) -> np.ndarray:
         """Whether each outcome was seen exactly."""
         return self.lower == self.upper
+
+    @property
+    def values(self) -> Array:
+        """A number per row: the outcome, the end that is known, or the middle of two ends."""
+        lower = np.where(np.isfinite(self.lower), self.lower, self.upper)
+        upper = np.where(np.isfinite(self.upper), self.upper, lower)
+        return np.where(self.exact_rows, self.lower, lower + 0.5 * (upper - lower))
 
 
 def _column(values: Any, name: str) -> Array:
@@ -164,3 +185,25 @@ def _flags(observed: Any, n_rows: int) -> np.ndarray:
         )
         raise ValueError(msg)
     return flags.astype(bool)
+
+
+def check_outcomes(y: Any, n_rows: int) -> Outcomes:
+    """Return what was seen of as many outcomes as there are distributions."""
+    if not (isinstance(y, Outcomes) or _is_pair(y) or _has_fields(y)):
+        return Outcomes.exact(check_targets(y, n_rows))
+    outcomes = Outcomes.of(y)
+    if len(outcomes) != n_rows:
+        msg = (
+            f"Got {len(outcomes)} outcomes for {n_rows} distributions. "
+            "Pass one per distribution, in the same order."
+        )
+        raise ValueError(msg)
+    return outcomes
+
+
+def _has_fields(y: Any) -> bool:
+    return getattr(getattr(y, "dtype", None), "names", None) is not None
+
+
+def _is_pair(y: Any) -> bool:
+    return np.ndim(y) == 2 and np.shape(y)[1] == 2

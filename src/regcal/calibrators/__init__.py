@@ -14,6 +14,7 @@ from regcal.calibrators.one_vs_rest import OneVsRestCalibrator
 from regcal.calibrators.pit import PITCalibrator
 from regcal.calibrators.registry import calibrator_names, get_calibrator
 from regcal.calibrators.scale import ScaleCalibrator
+from regcal.calibrators.support import Support
 from regcal.calibrators.targets import Targets
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "PITCalibrator",
     "PaperGPCalibrator",
     "ScaleCalibrator",
+    "Support",
     "Targets",
     "calibrator_names",
     "get_calibrator",

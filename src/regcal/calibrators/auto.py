@@ -8,10 +8,16 @@ import numpy as np
 from sklearn.base import clone
 
 from regcal._validation import Array
-from regcal.calibrators.base import Calibrator, IdentityCalibrator, fitted_copy
+from regcal.calibrators.base import (
+    Calibrator,
+    IdentityCalibrator,
+    fitted_copy,
+    given_support,
+)
 from regcal.calibrators.cells import Coordinates
 from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.observed import Observed
+from regcal.calibrators.support import Support
 from regcal.calibrators.targets import Targets
 from regcal.distributions import Distribution
 
@@ -76,6 +82,12 @@ class AutoCalibrator(Calibrator):
     random_state : int, default=0
         Decides which rows form the halves. Equal rows stay together, so that a weight of 2 is
         the same as a row that occurs twice.
+    support : {"auto", None} or (low, high), default="auto"
+        Ends at which outcomes beyond are seen, such as 0 for rain: found where outcomes pile up,
+        none, or given; write an end that there is none of as None.
+    step : float or "auto", optional
+        Distance of the values that outcomes are rounded to: 1 for counts. The result then is a
+        distribution of these values.
 
     Attributes
     ----------
@@ -100,10 +112,17 @@ class AutoCalibrator(Calibrator):
     _needs_density = True
 
     def __init__(
-        self, candidates: Sequence[tuple[str, Calibrator]] | None = None, *, random_state: int = 0
+        self,
+        candidates: Sequence[tuple[str, Calibrator]] | None = None,
+        *,
+        random_state: int = 0,
+        support: Any = "auto",
+        step: Any = None,
     ) -> None:
         self.candidates = candidates
         self.random_state = random_state
+        self.support = support
+        self.step = step
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         text = super().__repr__(N_CHAR_MAX)
@@ -139,7 +158,8 @@ class AutoCalibrator(Calibrator):
         -------
         Calibrator
         """
-        return self._select(HeldOut.checked(dist, y, sample_weight))
+        observed = Observed.all_of(self, HeldOut.checked(dist, y, sample_weight))
+        return self._select(observed.modest_rows, observed.targets.support)
 
     def _coordinates(self, targets: Targets) -> tuple[Coordinates, ...]:
         return tuple(
@@ -148,7 +168,7 @@ class AutoCalibrator(Calibrator):
 
     def _solve(self, observed: Observed) -> None:
         """Choose by the rows that are kept, and fit the chosen one on all."""
-        chosen = self._select(observed.modest_rows)
+        chosen = self._select(observed.modest_rows, observed.targets.support)
         counts = [len(one._coordinates(observed.targets)) for _, one in self._candidates()]
         ends = np.cumsum([0, *counts])
         place = next(k for k, score in enumerate(self.scores_) if score.chosen)
@@ -156,9 +176,9 @@ class AutoCalibrator(Calibrator):
         self.calibrator_ = chosen._learn(observed.part(chosen, which))
 
     def _transform(self, dist: Distribution) -> Distribution:
-        return self.calibrator_.transform(dist)
+        return self.calibrator_.transform_latent(dist)
 
-    def _select(self, rows: HeldOut) -> Calibrator:
+    def _select(self, rows: HeldOut, support: Support) -> Calibrator:
         candidates = self._candidates()
         names = [name for name, _ in candidates]
         folds = _deal(rows, _N_FOLDS, self.random_state)
@@ -166,11 +186,11 @@ class AutoCalibrator(Calibrator):
         if rows.weights.sum() < _FEWEST_ROWS or n_distinct < 2 or len(candidates) == 1:
             self.scores_ = _without_comparison(names)
         else:
-            scores = [_cross_fitted(one, rows, folds) for _, one in candidates]
+            scores = [_cross_fitted(one, rows, folds, support) for _, one in candidates]
             self.scores_ = compare(names, np.stack(scores), rows.weights)
         place = next(k for k, score in enumerate(self.scores_) if score.chosen)
         self.chosen_, chosen = candidates[place]
-        return clone(chosen)
+        return given_support(clone(chosen), support)
 
     def _candidates(self) -> list[tuple[str, Calibrator]]:
         candidates = default_candidates() if self.candidates is None else list(self.candidates)
@@ -206,15 +226,22 @@ def _deal(rows: HeldOut, n_folds: int, seed: int) -> np.ndarray:
     return (order % n_folds)[rows.distinct]
 
 
-def _cross_fitted(candidate: Calibrator, rows: HeldOut, folds: np.ndarray) -> Array:
-    """Return the log density of each outcome under a candidate fitted without its fold."""
+def _cross_fitted(
+    candidate: Calibrator, rows: HeldOut, folds: np.ndarray, support: Support
+) -> Array:
+    """Return the log score of each outcome under a candidate fitted without its fold.
+
+    That of all candidates is the log density at the same points, and the log probability of the
+    same intervals.
+    """
+    seen = rows.through(support)
     if isinstance(candidate, IdentityCalibrator):
-        return rows.dist.logpdf(rows.y)
+        return seen.log_scores(rows.dist)
     scores = np.empty(len(rows))
     for fold in np.unique(folds):
         train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        fitted = fitted_copy(candidate, rows.take(train))
-        scores[test] = fitted.transform(rows.dist[test]).logpdf(rows.y[test])
+        fitted = fitted_copy(candidate, rows.take(train), support)
+        scores[test] = seen.take(test).log_scores(fitted.transform_latent(rows.dist[test]))
     return scores
 
 

@@ -29,7 +29,7 @@ class MapAxes:
 
     @classmethod
     def around(cls, targets: Targets) -> "MapAxes":
-        """Return axes over the range of targets, widened at both sides."""
+        """Return axes over the range of targets, widened at both sides up to the support's ends."""
         if targets.low == targets.high:
             msg = (
                 f"All targets equal {targets.low}, so there is no range to learn a map on. "
@@ -37,7 +37,8 @@ class MapAxes:
             )
             raise ValueError(msg)
         extra = _MARGIN * (targets.high - targets.low)
-        return cls(targets.low - extra, targets.high + extra)
+        low, high = targets.support.ends
+        return cls(max(targets.low - extra, low), min(targets.high + extra, high))
 
     @property
     def halfwidth(self) -> float:

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,6 +18,7 @@ from regcal._inspection import Auditable, FittedCard
 from regcal.calibrators.cells import Coordinates
 from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.observed import Observed, check_observed
+from regcal.calibrators.support import Support
 from regcal.calibrators.targets import Targets
 from regcal.distributions import Distribution, as_distribution
 
@@ -63,8 +65,8 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         ----------
         dist : Distribution or anything `as_distribution` takes
             Predictions for the calibration rows.
-        y : array-like of shape (n_rows,)
-            Their outcomes.
+        y : array-like of shape (n_rows,), Outcomes, or a structured array of (event, time)
+            Their outcomes, or what was seen of them.
         sample_weight : array-like of shape (n_rows,), optional
             A weight of 2 counts as two rows.
 
@@ -72,9 +74,10 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         -------
         self
         """
-        rows = HeldOut.checked(dist, y, sample_weight)
-        self.warn_of_impossible(rows.n_possible, len(rows))
-        return self.fit_rows(rows)
+        observed = Observed.all_of(self, HeldOut.checked(dist, y, sample_weight))
+        self._forget()
+        self.warn_of_impossible(observed.n_possible, observed.n_rows)
+        return self._learn(observed)
 
     def fit_rows(self, rows: HeldOut) -> Self:
         """Learn from rows that have been checked.
@@ -219,6 +222,22 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         -------
         Distribution
         """
+        latent = self.transform_latent(dist)
+        return self.support_.through(latent)
+
+    def transform_latent(self, dist: Any) -> Distribution:
+        """Return calibrated distributions of the variable behind what is seen.
+
+        It is what `transform` returns before ends of the support and rounding are applied.
+
+        Parameters
+        ----------
+        dist : Distribution or anything `as_distribution` takes
+
+        Returns
+        -------
+        Distribution
+        """
         check_is_fitted(self, "n_rows_seen_")
         return self._transform(as_distribution(dist))
 
@@ -233,9 +252,26 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
                 "and outcomes belong together and are in the same units."
             )
             raise ValueError(msg)
+        self._warn_of_lost_ends(observed.targets.support)
+        self.support_ = observed.targets.support
         self.n_rows_seen_ = observed.n_rows
         self._solve(observed)
         return self
+
+    def _warn_of_lost_ends(self, support: Support) -> None:
+        """Tell when outcomes have passed an end that earlier ones seemed to pile up at."""
+        before = getattr(self, "support_", support) if hasattr(self, "observed_") else support
+        lost = [
+            f"{end:g}"
+            for end, now in ((before.low, support.low), (before.high, support.high))
+            if np.isfinite(end) and end != now
+        ]
+        if lost:
+            msg = (
+                f"Outcomes were seen beyond {' and '.join(lost)}, which looked like an end of the "
+                "support. It is none any more. Pass support= if you know better."
+            )
+            warnings.warn(msg, UserWarning, stacklevel=4)
 
     def _forget(self) -> None:
         """Drop what `partial_fit` has kept."""
@@ -256,6 +292,15 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
 class IdentityCalibrator(Calibrator):
     """Leaves distributions as they are: the baseline that any calibrator has to beat.
 
+    Parameters
+    ----------
+    support : {"auto", None} or (low, high), default="auto"
+        Ends at which outcomes beyond are seen, such as 0 for rain: found where outcomes pile up,
+        none, or given; write an end that there is none of as None.
+    step : float or "auto", optional
+        Distance of the values that outcomes are rounded to: 1 for counts. The result then is a
+        distribution of these values.
+
     Examples
     --------
     >>> from regcal import IdentityCalibrator, Normal
@@ -264,6 +309,10 @@ class IdentityCalibrator(Calibrator):
     True
     """
 
+    def __init__(self, *, support: Any = "auto", step: Any = None) -> None:
+        self.support = support
+        self.step = step
+
     def _solve(self, observed: Observed) -> None:
         pass
 
@@ -271,7 +320,14 @@ class IdentityCalibrator(Calibrator):
         return dist
 
 
-def fitted_copy(calibrator: Calibrator, rows: HeldOut) -> Calibrator:
+def fitted_copy(calibrator: Calibrator, rows: HeldOut, support: Support) -> Calibrator:
     """Return a copy of a calibrator, fitted; the identity if equal outcomes teach no map."""
     own = IdentityCalibrator() if rows.constant else clone(calibrator)
-    return own.fit_rows(rows)
+    return given_support(own, support).fit_rows(rows)
+
+
+def given_support(calibrator: Calibrator, support: Support) -> Calibrator:
+    """Return a calibrator that is told the support, if it asks for one."""
+    if "support" in calibrator.get_params(deep=False):
+        calibrator.set_params(support=(support.low, support.high), step=support.step or None)
+    return calibrator

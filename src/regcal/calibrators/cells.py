@@ -13,6 +13,7 @@ import numpy as np
 
 from regcal._validation import Array
 from regcal.calibrators.held_out import HeldOut
+from regcal.calibrators.targets import Targets, power_of_two
 
 # So many points are kept as they are. They take 8 MB.
 _MAX_POINTS = 2**18
@@ -25,6 +26,9 @@ _SPARSE = 16
 
 # Numbers are told apart between these sizes; smaller ones count as 0, larger ones as the largest.
 SMALLEST, LARGEST = 2.0**-30, 2.0**20
+
+# Cells per range of the targets, or up to twice as many, in which outcomes are observed.
+OBSERVED_CELLS = 256
 
 # Edges of cells are off the round numbers, at which many rows may lie.
 _OFF_ROUND = 1.0123
@@ -76,6 +80,10 @@ class Points:
     def scaled(self, factor: float) -> "Points":
         """Return the points with their weights multiplied."""
         return replace(self, weights=factor * self.weights)
+
+    def where(self, wanted: np.ndarray) -> "Points":
+        """Return some of the points."""
+        return Points(self.levels[wanted], self.weights[wanted], self.values[:, wanted])
 
     def merged(self, cells: np.ndarray) -> "Points":
         """Return one point per level and cell, in order."""
@@ -207,14 +215,14 @@ def number_cells(x: Array, bits: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class OutcomeCoordinates:
-    """The probit z of the outcome, and its square. Impossible outcomes are left out."""
+    """The probit z of an exact outcome, and its square. Impossible ones are left out."""
 
     thresholds = np.empty(0)
     points_per_row = 1
 
     def observe(self, rows: HeldOut) -> Points:
         """Return a point per possible outcome."""
-        possible = np.isfinite(rows.z)
+        possible = np.isfinite(rows.z) & rows.exact
         z, weights = rows.z[possible], rows.weights[possible]
         return Points.without_levels(weights, z, z * z)
 
@@ -225,3 +233,68 @@ class OutcomeCoordinates:
     def follows(self, other: "OutcomeCoordinates") -> bool:
         """Return True: the probit does not depend on other rows."""
         return True
+
+
+@dataclass(frozen=True)
+class IntervalCoordinates:
+    """Probit and target at both ends of what was seen of an outcome that is not exact.
+
+    Impossible outcomes are left out.
+
+    Parameters
+    ----------
+    width : float
+        Of the cells along the targets, a power of two; 0 if all targets are equal.
+    """
+
+    width: float
+
+    thresholds = np.empty(0)
+    points_per_row = 1
+
+    @classmethod
+    def over(cls, targets: Targets) -> "IntervalCoordinates":
+        """Return coordinates whose cells suit the range of targets."""
+        return cls(power_of_two((targets.high - targets.low) / OBSERVED_CELLS))
+
+    def observe(self, rows: HeldOut) -> Points:
+        """Return a point per outcome: z and t at the lower, then at the upper end."""
+        if rows.exact.all():
+            return Points.without_levels(np.empty(0), *np.empty((4, 0)))
+        some, low, high = rows.intervals
+        used = low < high
+        values = (low, some.seen.lower, high, some.seen.upper)
+        return Points.without_levels(some.weights[used], *(value[used] for value in values))
+
+    def cells(self, points: Points) -> np.ndarray:
+        """Return cells of all four; ends at infinity have cells of their own."""
+        low, t_low, high, t_high = points.values
+        places = (
+            number_cells(low, 5),
+            number_cells(high, 5),
+            target_cells(t_low, self.width),
+            target_cells(t_high, self.width),
+        )
+        return joint_cells(places)
+
+    def follows(self, other: "IntervalCoordinates") -> bool:
+        """Return True: wider cells are unions of narrower ones."""
+        return True
+
+
+def target_cells(t: Array, width: float) -> Array:
+    """Return numbers of cells of a width that is a power of two, or 0; infinite t are in any."""
+    finite = np.isfinite(t)
+    if width == 0 or not finite.any():
+        return np.zeros(len(t))
+    return np.floor(np.where(finite, t, t[finite].min()) / width)
+
+
+def joint_cells(places: Sequence[np.ndarray]) -> np.ndarray:
+    """Return one number for the numbers of cells in several directions."""
+    key = np.zeros(len(places[0]), dtype=np.int64)
+    if len(key):
+        for place in places:
+            number = (place - place.min()).astype(np.int64)
+            key = key * (number.max() + 1) + number
+    return key

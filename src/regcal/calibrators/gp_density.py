@@ -5,12 +5,22 @@ phi(eta) eta'. Its logarithm at the outcomes is concave in h, so the fit is a co
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from regcal._validation import Array
 from regcal.calibrators.axes import LARGEST_PROBIT, MapAxes
-from regcal.calibrators.cells import Coordinates, OutcomeCoordinates, Points, number_cells
+from regcal.calibrators.cells import (
+    OBSERVED_CELLS,
+    Coordinates,
+    IntervalCoordinates,
+    OutcomeCoordinates,
+    Points,
+    joint_cells,
+    number_cells,
+    target_cells,
+)
 from regcal.calibrators.gp_fitted import ProcessCalibrator
 from regcal.calibrators.gp_steps import IdentityPrior, Prior, fit_map_process, limited
 from regcal.calibrators.held_out import HeldOut
@@ -21,11 +31,15 @@ from regcal.gp import (
     Barrier,
     FittedProcess,
     HilbertBasis,
+    IntervalTerm,
     Kernel,
     SoftSlope,
     TensorDesign,
+    Term,
     TransformationLikelihood,
 )
+from regcal.gp.binomial import BinomialObservations
+from regcal.gp.likelihood import LikelihoodTerm
 from regcal.maps import ProbitMap
 
 # Rounded targets are spread over their step by this rule (Gauss-Legendre with three nodes).
@@ -45,10 +59,8 @@ _LARGEST_SPREAD = 1e4
 
 # Beyond so many points the process sees them in cells of (u, t, slope).
 _MAX_POINTS = 4000
+_MAX_PAIRS = 1000
 _CELLS_U, _CELLS_T, _CELLS_PER_LOG = 128, 128, 8.0
-
-# Cells per range of the targets, or up to twice as many, in which outcomes are observed.
-_OBSERVED_CELLS = 256
 
 
 @dataclass(frozen=True)
@@ -72,27 +84,19 @@ class PathCoordinates:
     @classmethod
     def over(cls, targets: Targets) -> "PathCoordinates":
         """Return coordinates whose cells suit the range of targets."""
-        return cls(power_of_two((targets.high - targets.low) / _OBSERVED_CELLS))
+        return cls(power_of_two((targets.high - targets.low) / OBSERVED_CELLS))
 
     def observe(self, rows: HeldOut) -> Points:
         """Return a point per outcome."""
-        used = np.isfinite(rows.z) & np.isfinite(rows.log_spread)
+        used = np.isfinite(rows.z) & np.isfinite(rows.log_spread) & rows.exact
         values = (rows.z[used], rows.y[used], rows.log_spread[used])
         return Points.without_levels(rows.weights[used], *values)
 
     def cells(self, points: Points) -> np.ndarray:
         """Return cells of all three."""
         u, t, log_spread = points.values
-        key = np.zeros(len(points), dtype=np.int64)
-        places = (
-            number_cells(u, 5),
-            np.floor(t / self.width if self.width > 0 else 0.0 * t),
-            np.floor(log_spread * _CELLS_PER_LOG),
-        )
-        for place in places:
-            number = (place - place.min()).astype(np.int64)
-            key = key * (number.max() + 1) + number
-        return key
+        spreads = np.floor(log_spread * _CELLS_PER_LOG)
+        return joint_cells((number_cells(u, 5), target_cells(t, self.width), spreads))
 
     def follows(self, other: "PathCoordinates") -> bool:
         """Return True: wider cells are unions of narrower ones."""
@@ -205,8 +209,93 @@ def barrier_points(rows: HeldOut, start: ProbitMap, axes: MapAxes) -> PathPoints
     return points.where(np.abs(points.u) < LARGEST_PROBIT)
 
 
+@dataclass(frozen=True)
+class IntervalPoints:
+    """Ends of what was seen of outcomes that are not exact, on the axes.
+
+    Parameters
+    ----------
+    at_most, at_least : PathPoints
+        The one end that is known.
+    between : pair of PathPoints
+        Both ends.
+    """
+
+    at_most: PathPoints
+    at_least: PathPoints
+    between: tuple[PathPoints, PathPoints]
+
+    @classmethod
+    def of(cls, intervals: Points, start: ProbitMap, axes: MapAxes) -> "IntervalPoints":
+        """Return points in `IntervalCoordinates` after the start map."""
+        ends = [
+            _end_points(intervals.values[row : row + 2], intervals.weights, start, axes)
+            for row in (0, 2)
+        ]
+        known = [np.isfinite(end.u) for end in ends]
+        both = np.flatnonzero(known[0] & known[1])
+        pair = _merged_pairs(ends[0].where(both), ends[1].where(both))
+        one_sided = (ends[1].where(known[1] & ~known[0]), ends[0].where(known[0] & ~known[1]))
+        at_most, at_least = (e.merged() if len(e.u) > _MAX_POINTS else e for e in one_sided)
+        return cls(at_most, at_least, pair)
+
+    @property
+    def weight(self) -> float:
+        """The total weight."""
+        parts = (self.at_most, self.at_least, self.between[0])
+        return float(sum(part.weights.sum() for part in parts))
+
+    def terms(self, basis: HilbertBasis, axes: MapAxes, prior: Prior) -> list[LikelihoodTerm]:
+        """Return the log-likelihood of the coefficients of a basis."""
+
+        def values(points: PathPoints) -> TensorDesign:
+            x = axes.probit_axis(points.u)
+            return TensorDesign.values(basis, x, points.s, prior.columns(points.u))
+
+        terms: list[LikelihoodTerm] = []
+        for points, share in ((self.at_most, 1.0), (self.at_least, 0.0)):
+            if len(points.u):
+                seen = (points.weights, share * points.weights, points.u, prior.link)
+                terms.append(Term(values(points), BinomialObservations(*seen)))
+        low, high = self.between
+        if len(low.u):
+            designs = values(low).dense(), values(high).dense()
+            terms.append(IntervalTerm(*designs, (low.u, high.u), low.weights))
+        return terms
+
+
+def _end_points(end: Array, weights: Array, start: ProbitMap, axes: MapAxes) -> PathPoints:
+    """Return ends, given as probits and targets, on the axes; infinite ones stay so."""
+    z, t = end
+    finite = np.isfinite(z)
+    u = np.where(finite, start(np.where(finite, z, 0.0)), z)
+    s = axes.target_axis(np.where(np.isfinite(t), t, axes.low))
+    return PathPoints(u, s, np.zeros(len(u)), weights)
+
+
+def _merged_pairs(low: PathPoints, high: PathPoints) -> tuple[PathPoints, PathPoints]:
+    """Return pairs of ends, one per fine cell of all four coordinates if they are many."""
+    if len(low.u) <= _MAX_PAIRS:
+        return low, high
+    columns = np.stack([low.u, low.s, high.u, high.s])
+    places = [np.floor(np.tanh(0.5 * u) * (0.25 * _CELLS_U)) for u in columns[::2]]
+    places += [np.floor(s * (0.25 * _CELLS_T)) for s in columns[1::2]]
+    merged = Points.without_levels(low.weights, *columns).merged(joint_cells(places))
+    u_low, s_low, u_high, s_high = merged.values
+    none = np.zeros(len(merged))
+    return (
+        PathPoints(u_low, s_low, none, merged.weights),
+        PathPoints(u_high, s_high, none, merged.weights),
+    )
+
+
 def fit_paths(
-    points: PathPoints, barrier: PathPoints, axes: MapAxes, prior: Prior, kernel: Kernel | None
+    points: PathPoints,
+    intervals: IntervalPoints,
+    barrier: PathPoints,
+    axes: MapAxes,
+    prior: Prior,
+    kernel: Kernel | None,
 ) -> FittedProcess:
     """Fit the process so that eta at the outcomes looks standard normal, and increases."""
     columns = prior.columns(points.u)
@@ -219,10 +308,15 @@ def fit_paths(
             increasing = Barrier(folds.slopes(basis), soft)
         values = TensorDesign.values(basis, places.x, places.s, columns)
         return TransformationLikelihood(
-            values, places.slopes(basis), points.u, points.weights, increasing
+            values,
+            places.slopes(basis),
+            points.u,
+            points.weights,
+            increasing,
+            intervals.terms(basis, axes, prior),
         )
 
-    return fit_map_process(likelihood, points.weights.sum(), prior, kernel)
+    return fit_map_process(likelihood, points.weights.sum() + intervals.weight, prior, kernel)
 
 
 class DensityCalibrator(ProcessCalibrator):
@@ -236,6 +330,12 @@ class DensityCalibrator(ProcessCalibrator):
     ----------
     kernel : Kernel, default=RBF()
         `regcal.gp.RBF`, `Matern52`, `Matern32` or any object with a spectral density.
+    support : {"auto", None} or (low, high), default="auto"
+        Ends at which outcomes beyond are seen, such as 0 for rain: found where outcomes pile up,
+        none, or given; write an end that there is none of as None.
+    step : float or "auto", optional
+        Distance of the values that outcomes are rounded to: 1 for counts. The result then is a
+        distribution of these values.
 
     Attributes
     ----------
@@ -260,22 +360,31 @@ class DensityCalibrator(ProcessCalibrator):
     array([1.])
     """
 
-    def __init__(self, *, kernel: Kernel | None = None) -> None:
+    def __init__(
+        self, *, kernel: Kernel | None = None, support: Any = "auto", step: Any = None
+    ) -> None:
         self.kernel = kernel
+        self.support = support
+        self.step = step
 
     def _coordinates(self, targets: Targets) -> tuple[Coordinates, ...]:
-        return OutcomeCoordinates(), PathCoordinates.over(targets)
+        return (
+            OutcomeCoordinates(),
+            IntervalCoordinates.over(targets),
+            PathCoordinates.over(targets),
+        )
 
     def _solve(self, observed: Observed) -> None:
         self.prior_ = IdentityPrior()
         self.axes_ = MapAxes.around(observed.targets)
         observed = limited(observed)
-        outcomes, paths = observed.points
-        self.start_ = self.prior_.start(outcomes)
+        outcomes, intervals, paths = observed.points
+        self.start_ = self.prior_.start(outcomes, intervals)
         points = on_paths(paths, self.start_, self.axes_, observed.targets.resolution)
         if len(points.u) > _MAX_POINTS:
             points = points.merged()
         barrier = barrier_points(observed.rows, self.start_, self.axes_)
-        self.process_ = fit_paths(points, barrier, self.axes_, self.prior_, self.kernel)
+        ends = IntervalPoints.of(intervals, self.start_, self.axes_)
+        self.process_ = fit_paths(points, ends, barrier, self.axes_, self.prior_, self.kernel)
         surface = self.prior_.surface(self.process_, self.axes_, self.start_)
-        self.map_ = self.prior_.checked(surface, outcomes, observed.rows)
+        self.map_ = self.prior_.checked(surface, outcomes, intervals, observed.rows)

@@ -70,6 +70,12 @@ class PaperGPCalibrator(Calibrator):
         On (q(t), t) with t standardised; its hyper-parameters are optimised within their bounds.
     random_state : int, RandomState or None
         Draws the pairs.
+    support : {"auto", None} or (low, high), default="auto"
+        Ends at which outcomes beyond are seen, such as 0 for rain: found where outcomes pile up,
+        none, or given; write an end that there is none of as None.
+    step : float or "auto", optional
+        Distance of the values that outcomes are rounded to: 1 for counts. The result then is a
+        distribution of these values.
 
     Attributes
     ----------
@@ -95,15 +101,25 @@ class PaperGPCalibrator(Calibrator):
         prediction_thresholds: Any = 1024,
         kernel: Any = None,
         random_state: Any = None,
+        support: Any = "auto",
+        step: Any = None,
     ) -> None:
         self.thresholds = thresholds
         self.n_pairs = n_pairs
         self.prediction_thresholds = prediction_thresholds
         self.kernel = kernel
         self.random_state = random_state
+        self.support = support
+        self.step = step
 
     def _solve(self, observed: Observed) -> None:
         held_out = observed.modest_rows
+        if not held_out.seen.exact_rows.all():
+            msg = (
+                f"{int((~held_out.seen.exact_rows).sum())} outcomes are intervals, of which the "
+                "paper's classifier knows no labels. Use gpc, or drop those rows knowingly."
+            )
+            raise ValueError(msg)
         self.axes_ = MapAxes.around(observed.targets)
         self.thresholds_ = observed.targets.thresholds(self.thresholds)
         self.prediction_thresholds_ = observed.targets.thresholds(self.prediction_thresholds)

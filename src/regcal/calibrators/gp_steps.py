@@ -30,6 +30,7 @@ from regcal.gp import (
     Link,
     Probit,
     fit_process,
+    log_interval,
 )
 from regcal.gp.laplace import LaplaceLikelihood
 from regcal.maps import ProbitMap, Surface, log_change
@@ -83,12 +84,16 @@ def limited(observed: Observed) -> Observed:
     rows = observed.rows
     own = np.bincount(rows.distinct, observed.own_weights).astype(float)
     total = np.bincount(rows.distinct, rows.weights).astype(float)
-    limited = total
-    while limited.max() > (limit := max(_LARGEST_WEIGHT, _LARGEST_SHARE * limited.sum())) * 1.001:
-        limited = np.minimum(limited, limit)
+    # an interval has a probability, which has a top, and may be as heavy as it is
+    exact = np.bincount(rows.distinct, rows.exact) > 0
+    limited, limit = total, np.inf
+    while (limited * exact).max() > (
+        limit := max(_LARGEST_WEIGHT, _LARGEST_SHARE * limited.sum())
+    ) * 1.001:
+        limited = np.where(exact, np.minimum(limited, limit), limited)
     # together they count for at most five times their effective number (Kish, 1965); where a kept
     # row stands for several, they have its own weight each
-    squares = (limited**2 * own / total).sum()
+    squares = np.where(exact, limited**2 * own / total, limited).sum()
     share = min(1.0, _LARGEST_WEIGHT * limited.sum() / squares)
     return observed.reweighted(share * (limited / total)[rows.distinct])
 
@@ -96,23 +101,30 @@ def limited(observed: Observed) -> Observed:
 # --------------------------------------------------------------------------------------- 2. start
 
 
-def choose_start(outcomes: Points) -> ProbitMap:
+def choose_start(outcomes: Points, intervals: Points) -> ProbitMap:
     """Return PIT recalibration, a scale or the identity: the first that is worth its parameters.
 
     The price of a parameter is that of the Bayesian information criterion.
     """
     # benchmarks/PARTS.md, "start": without it -1.393 nats (gpc, forest fires), but with all rows 11
     # (gpc) and 12 (gp-density) of 20 sets are better by more than 0.005 nats, 2 and 1 worse.
-    if len(outcomes) == 0:
+    if len(outcomes) + len(intervals) == 0:
         return IDENTITY
-    z, weights = outcomes.values[0], outcomes.weights
-    scale, pit = solve_scale(outcomes), solve_pit(outcomes)
-    price = 0.5 * np.log(weights.sum())
+    scale, pit = solve_scale(outcomes, intervals), solve_pit(outcomes, intervals)
+    price = 0.5 * np.log(outcomes.weights.sum() + intervals.weights.sum())
 
-    gain_of_scale, gain_of_pit = (float(weights @ log_change(one, z)) for one in (scale, pit))
+    gain_of_scale, gain_of_pit = (total_gain(one, outcomes, intervals) for one in (scale, pit))
     if gain_of_pit - gain_of_scale > price * len(pit.knots):
         return pit
     return scale if gain_of_scale > price else IDENTITY
+
+
+def total_gain(mapping: ProbitMap, outcomes: Points, intervals: Points) -> float:
+    """Return what a map adds to the log-likelihood of outcomes and intervals."""
+    gain = outcomes.weights @ log_change(mapping, outcomes.values[0])
+    low, high = intervals.values[0], intervals.values[2]
+    between = log_interval(mapping(low), mapping(high)) - log_interval(low, high)
+    return float(gain + intervals.weights @ between)
 
 
 # --------------------------------------------------------------------------------------- 3. prior
@@ -126,9 +138,9 @@ class IdentityPrior:
     variances: ClassVar[tuple[float, ...]] = (1.0, 1.0)
     hyper_prior: ClassVar[HyperPrior | None] = _HYPER_PRIOR
 
-    def start(self, outcomes: Points) -> ProbitMap:
+    def start(self, outcomes: Points, intervals: Points) -> ProbitMap:
         """Return PIT recalibration, a scale or the identity."""
-        return choose_start(outcomes)
+        return choose_start(outcomes, intervals)
 
     def mean(self, u: Array) -> Array:
         """Return the base's probability on the scale of the link."""
@@ -159,9 +171,11 @@ class IdentityPrior:
             slopes = [max(slope / np.sqrt(1.0 + end), SMALLEST_SLOPE) for end in ends]
         return Surface(u, t, eta - u[:, np.newaxis], (slopes[0], slopes[1]), start)
 
-    def checked(self, surface: Surface, outcomes: Points, rows: HeldOut) -> Surface:
+    def checked(
+        self, surface: Surface, outcomes: Points, intervals: Points, rows: HeldOut
+    ) -> Surface:
         """Return the map with bounded tails, or its start alone if that is better."""
-        bounded = with_bounded_tails(surface, outcomes)
+        bounded = with_bounded_tails(surface, outcomes, intervals)
         if mean_gain(bounded, rows) > -_LARGEST_LOSS:
             return bounded
         return replace(bounded, h=np.zeros_like(bounded.h), slopes=(1.0, 1.0))
@@ -175,7 +189,7 @@ class FlatPrior:
     variances: ClassVar[tuple[float, ...]] = ()
     hyper_prior: ClassVar[HyperPrior | None] = None
 
-    def start(self, outcomes: Points) -> ProbitMap:
+    def start(self, outcomes: Points, intervals: Points) -> ProbitMap:
         """Return the identity."""
         return IDENTITY
 
@@ -200,7 +214,9 @@ class FlatPrior:
         u, t, eta, _ = averaged_table(process, axes, self)
         return faded_surface(u, t, eta)
 
-    def checked(self, surface: Surface, outcomes: Points, rows: HeldOut) -> Surface:
+    def checked(
+        self, surface: Surface, outcomes: Points, intervals: Points, rows: HeldOut
+    ) -> Surface:
         """Return the map as it is."""
         return surface
 
@@ -271,17 +287,20 @@ def faded_surface(u: Array, t: Array, eta: Array) -> Surface:
 # --------------------------------------------------------------------------------------- 6. check
 
 
-def with_bounded_tails(surface: Surface, outcomes: Points) -> Surface:
+def with_bounded_tails(surface: Surface, outcomes: Points, intervals: Points) -> Surface:
     """Return the map with steeper tails where no outcome was, if they are too heavy.
 
     A straight line learnt in the middle may be nearly flat, and says nothing about what is far
     beyond all outcomes.
     """
-    if len(outcomes) == 0:
+    known = np.concatenate([outcomes.values[0], intervals.values[0], intervals.values[2]])
+    known = known[np.isfinite(known)]
+    if len(known) == 0:
         return surface
-    started = surface.start(outcomes.values[0])
+    started = surface.start(known)
+    total = outcomes.weights.sum() + intervals.weights.sum()
     # where the calibrated probit of the last outcome is eta, the mean excess is 1 / (eta * slope)
-    last_eta = -ndtri(0.5 / (max(outcomes.weights.sum(), 1.0) + 1.0))
+    last_eta = -ndtri(0.5 / (max(total, 1.0) + 1.0))
     eta, slopes = surface.h + surface.u[:, np.newaxis], []
     for side, tail in zip((-1.0, 1.0), surface.slopes, strict=True):
         last = float(np.clip((side * started).max(), 1.0, _FARTHEST_PROBIT))
@@ -298,7 +317,10 @@ def with_bounded_tails(surface: Surface, outcomes: Points) -> Surface:
 def mean_gain(surface: Surface, rows: HeldOut) -> float:
     """Return the mean gain in log density over the start alone, on the rows it was learnt from."""
     some = rows.take(np.arange(0, len(rows), max(1, len(rows) // _CHECKED_ROWS)))
-    whole = Transformed(some.dist, surface).log_change(some.z)
+    whole, start = (Transformed(some.dist, one) for one in (surface, surface.start))
     with np.errstate(invalid="ignore"):
-        gain = whole - log_change(surface.start, some.z)
+        gain = whole.log_change(some.z) - log_change(surface.start, some.z)
+        if not some.exact.all():
+            part, exact = some.take(~some.exact), some.exact
+            gain[~exact] = part.log_scores(whole[~exact]) - part.log_scores(start[~exact])
     return float(np.average(np.where(np.isfinite(gain), gain, 0.0), weights=some.weights))

@@ -6,13 +6,21 @@ process is expanded in a basis, and pairs are summed in cells, so that all of th
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from regcal._validation import Array
 from regcal.calibrators.axes import MapAxes
-from regcal.calibrators.cells import LARGEST, Coordinates, OutcomeCoordinates, Points, number_cells
+from regcal.calibrators.cells import (
+    LARGEST,
+    Coordinates,
+    IntervalCoordinates,
+    OutcomeCoordinates,
+    Points,
+    number_cells,
+)
 from regcal.calibrators.gp_fitted import ProcessCalibrator
 from regcal.calibrators.gp_steps import (
     FlatPrior,
@@ -22,9 +30,10 @@ from regcal.calibrators.gp_steps import (
     limited,
 )
 from regcal.calibrators.held_out import HeldOut
+from regcal.calibrators.labels import expected_below, known_below, settle_labels
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.targets import Targets
-from regcal.distributions import Distribution, Segmented
+from regcal.distributions import Distribution, Segmented, Transformed
 from regcal.distributions.segmented import keep_masses
 from regcal.gp import (
     BinomialLikelihood,
@@ -35,7 +44,7 @@ from regcal.gp import (
     Probit,
     TensorDesign,
 )
-from regcal.maps import ProbitMap
+from regcal.maps import ProbitMap, Surface
 
 # Cells per threshold in which the process sees pairs, equally wide on the probit axis.
 _N_CELLS = 96
@@ -66,9 +75,12 @@ class PairCoordinates:
         return len(self.thresholds)
 
     def observe(self, rows: HeldOut) -> Points:
-        """Return a point per row and threshold, with u and a share of successes."""
+        """Return a point per row and threshold, with u and a share of successes.
+
+        Pairs of which nobody knows whether Y <= t are left out.
+        """
         values = np.empty((2, len(rows), self.points_per_row))
-        np.clip(rows.dist._probit(self.thresholds[np.newaxis, :]), -LARGEST, LARGEST, out=values[0])
+        values[0] = self._probits(rows.dist)
         below = np.subtract(self.thresholds, rows.y[:, np.newaxis], out=values[1])
         # benchmarks/PARTS.md, "rounding": without it storms -0.046 nats, but doctor visits +0.099
         if self.resolution > 0:
@@ -77,7 +89,22 @@ class PairCoordinates:
             np.clip(below, 0.0, 1.0, out=below)
         else:
             np.greater_equal(below, 0.0, out=below)
-        return Points.of_pairs(rows.weights, values)
+        if rows.exact.all():
+            return Points.of_pairs(rows.weights, values)
+        some = np.flatnonzero(~rows.exact)
+        below[some] = known_below(rows.take(some), self.thresholds)
+        return Points.of_pairs(rows.weights, values).where(~np.isnan(below.ravel()))
+
+    def expected(self, rows: HeldOut, latent: Distribution) -> Points:
+        """Return the pairs that `observe` leaves out, labelled by their expectation."""
+        values = np.stack(
+            [self._probits(rows.dist), expected_below(rows, latent, self.thresholds)]
+        )
+        unknown = np.isnan(known_below(rows, self.thresholds))
+        return Points.of_pairs(rows.weights, values).where(unknown.ravel())
+
+    def _probits(self, dist: Distribution) -> Array:
+        return np.clip(dist._probit(self.thresholds[np.newaxis, :]), -LARGEST, LARGEST)
 
     def cells(self, points: Points) -> np.ndarray:
         """Return cells as wide as 1 / 64 of the probit."""
@@ -97,13 +124,21 @@ def started_pairs(pairs: Points, start: ProbitMap) -> Points:
 
 
 def fit_pairs(
-    pairs: Points, thresholds: Array, axes: MapAxes, prior: Prior, kernel: Kernel | None
+    pairs: Points,
+    thresholds: Array,
+    axes: MapAxes,
+    prior: Prior,
+    kernel: Kernel | None,
+    known: FittedProcess | None = None,
 ) -> FittedProcess:
-    """Fit the process to how often Y <= t where the base's probit is u."""
+    """Fit the process to how often Y <= t where the base's probit is u.
+
+    With the hyper-parameters of a known process, if one is passed.
+    """
     u, rate = pairs.values
     n_rows = pairs.weights.sum() / len(thresholds)
     trials = prior.row_share(n_rows, len(thresholds)) * pairs.weights
-    successes = np.minimum(rate, 1.0) * trials
+    successes = np.clip(rate, 0.0, 1.0) * trials
     x, s = axes.probit_axis(u), axes.target_axis(thresholds[pairs.levels])
     columns, offset = prior.columns(u), prior.mean(u)
 
@@ -111,6 +146,8 @@ def fit_pairs(
         design = TensorDesign.values(basis, x, s, columns)
         return BinomialLikelihood(design, successes, trials, offset, prior.link)
 
+    if known is not None:
+        return known.refitted(likelihood(known.basis))
     return fit_map_process(likelihood, n_rows, prior, kernel)
 
 
@@ -134,6 +171,12 @@ class GPCalibrator(ProcessCalibrator):
     prediction_thresholds : int, grid or array-like, optional
         Without it the density is the exact derivative of the calibrated CDF. With it, the density
         is the paper's: differences between neighbouring thresholds of this grid.
+    support : {"auto", None} or (low, high), default="auto"
+        Ends at which outcomes beyond are seen, such as 0 for rain: found where outcomes pile up,
+        none, or given; write an end that there is none of as None.
+    step : float or "auto", optional
+        Distance of the values that outcomes are rounded to: 1 for counts. The result then is a
+        distribution of these values.
 
     Attributes
     ----------
@@ -163,16 +206,25 @@ class GPCalibrator(ProcessCalibrator):
         link: Link | None = None,
         kernel: Kernel | None = None,
         prediction_thresholds: Any = None,
+        support: Any = "auto",
+        step: Any = None,
     ) -> None:
         self.thresholds = thresholds
         self.prior = prior
         self.link = link
         self.kernel = kernel
         self.prediction_thresholds = prediction_thresholds
+        self.support = support
+        self.step = step
 
     def _coordinates(self, targets: Targets) -> tuple[Coordinates, ...]:
         thresholds = targets.thresholds(self.thresholds)
-        return OutcomeCoordinates(), PairCoordinates(thresholds, targets.resolution)
+        resolution = 0.0 if targets.support.step > 0 else targets.resolution
+        return (
+            OutcomeCoordinates(),
+            IntervalCoordinates.over(targets),
+            PairCoordinates(thresholds, resolution),
+        )
 
     def _solve(self, observed: Observed) -> None:
         if self.prior not in _PRIORS:
@@ -181,16 +233,29 @@ class GPCalibrator(ProcessCalibrator):
         self.prior_ = _PRIORS[self.prior](Probit() if self.link is None else self.link)
         self.axes_ = MapAxes.around(observed.targets)
         observed = limited(observed)
-        outcomes, pairs = observed.points
-        self.thresholds_ = observed.coordinates[1].thresholds
+        outcomes, intervals, pairs = observed.points
+        coordinates = observed.coordinates[2]
+        self.thresholds_ = coordinates.thresholds
         self.prediction_thresholds_ = None
         if self.prediction_thresholds is not None:
             self.prediction_thresholds_ = observed.targets.thresholds(self.prediction_thresholds)
-        self.start_ = self.prior_.start(outcomes)
-        pairs = started_pairs(pairs, self.start_)
-        self.process_ = fit_pairs(pairs, self.thresholds_, self.axes_, self.prior_, self.kernel)
-        surface = self.prior_.surface(self.process_, self.axes_, self.start_)
-        self.map_ = self.prior_.checked(surface, outcomes, observed.rows)
+        self.start_ = self.prior_.start(outcomes, intervals)
+        known = started_pairs(pairs, self.start_)
+        fitted = (self.thresholds_, self.axes_, self.prior_, self.kernel)
+        self.process_ = fit_pairs(known, *fitted)
+
+        def improve(expected: Points) -> Callable[[Distribution], Distribution]:
+            # with the same hyper-parameters: labels that follow from a map are evidence for it
+            both = Points.joined([known, started_pairs(expected, self.start_)])
+            self.process_ = fit_pairs(both, *fitted, self.process_)
+            return partial(Transformed, mapping=self._surface())
+
+        started = partial(Transformed, mapping=self.start_)
+        settle_labels(coordinates, observed.rows, started, improve)
+        self.map_ = self.prior_.checked(self._surface(), outcomes, intervals, observed.rows)
+
+    def _surface(self) -> Surface:
+        return self.prior_.surface(self.process_, self.axes_, self.start_)
 
     def _transform(self, dist: Distribution) -> Distribution:
         calibrated = super()._transform(dist)

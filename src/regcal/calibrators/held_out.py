@@ -9,9 +9,11 @@ import numpy as np
 from scipy.special import ndtr
 
 from regcal._caching import WithoutCaches
-from regcal._validation import Array, check_targets, check_weights
+from regcal._validation import Array, check_weights
+from regcal.calibrators.support import Support
 from regcal.distributions import Distribution, Quantiles, as_distribution, concatenate
 from regcal.distributions.stacked import joined
+from regcal.outcomes import Outcomes, check_outcomes
 
 # So many rows are kept.
 MAX_ROWS = 2**14
@@ -35,25 +37,26 @@ def without_last_digits(values: Array) -> Array:
 
 @dataclass(frozen=True)
 class HeldOut(WithoutCaches):
-    """Predictions for rows that their model has not seen, and the outcomes.
+    """Predictions for rows that their model has not seen, and what was seen of the outcomes.
 
     Parameters
     ----------
     dist : Distribution
-    y, weights : ndarray of shape (n_rows,)
+    seen : Outcomes
+    weights : ndarray of shape (n_rows,)
     """
 
     dist: Distribution
-    y: Array
+    seen: Outcomes
     weights: Array
 
     @classmethod
     def checked(cls, dist: Any, y: Any, sample_weight: Any = None) -> "HeldOut":
         """Return the rows that count, after checking what the user passed."""
         dist = as_distribution(dist)
-        targets = check_targets(y, len(dist))
+        outcomes = check_outcomes(y, len(dist))
         weights = check_weights(sample_weight, len(dist))
-        return cls(dist, targets, weights).counted()
+        return cls(dist, outcomes, weights).counted()
 
     @classmethod
     def joined(cls, parts: Sequence["HeldOut"]) -> "HeldOut":
@@ -62,10 +65,16 @@ class HeldOut(WithoutCaches):
             return parts[0]
         dists = [part.dist for part in parts]
         whole = joined(dists)
+        lower, upper, weights = (
+            np.concatenate(columns)
+            for columns in zip(
+                *((part.seen.lower, part.seen.upper, part.weights) for part in parts), strict=True
+            )
+        )
         rows = cls(
             concatenate(dists) if whole is None else whole,
-            np.concatenate([part.y for part in parts]),
-            np.concatenate([part.weights for part in parts]),
+            Outcomes.unchecked(lower, upper),
+            weights,
         )
         if all("_at_outcomes" in vars(part) for part in parts):
             known = zip(*(part._at_outcomes for part in parts), strict=True)
@@ -73,7 +82,17 @@ class HeldOut(WithoutCaches):
         return rows
 
     def __len__(self) -> int:
-        return len(self.y)
+        return len(self.weights)
+
+    @cached_property
+    def y(self) -> Array:
+        """A number per row; see `Outcomes.values`."""
+        return self.seen.values
+
+    @cached_property
+    def exact(self) -> np.ndarray:
+        """Whether the outcome is a point that has a density, rather than an interval or a mass."""
+        return self.seen.exact_rows & ~(self.dist.mass(self.y) > 0)
 
     @cached_property
     def _at_outcomes(self) -> tuple[Array, Array]:
@@ -81,29 +100,58 @@ class HeldOut(WithoutCaches):
 
     @property
     def z(self) -> Array:
-        """The probits of the outcomes; infinite where they are impossible."""
+        """The probits of `y`; infinite where it is impossible."""
         return self._at_outcomes[0]
 
     @property
     def log_spread(self) -> Array:
-        """The logs of dt / dz at the outcomes; infinite where there is no density."""
+        """The logs of dt / dz at `y`; infinite where there is no density."""
         return -self._at_outcomes[1]
 
-    @property
+    @cached_property
+    def intervals(self) -> tuple["HeldOut", Array, Array]:
+        """The rows that are not exact, and the probits between which their outcomes lie."""
+        rows = self.take(np.flatnonzero(~self.exact))
+        low = rows.dist._evaluate("_probit_below", rows.seen.lower[:, np.newaxis], True)
+        return rows, low, rows.dist.probit(rows.seen.upper)
+
+    @cached_property
     def n_possible(self) -> int:
         """The number of outcomes that lie inside of what is predicted, and have a density."""
-        return int(np.count_nonzero(np.isfinite(self.z) & np.isfinite(self.log_spread)))
+        inside = np.isfinite(self.z) & np.isfinite(self.log_spread)
+        count = int(np.count_nonzero(inside[self.exact]))
+        if self.exact.all():
+            return count
+        _, low, high = self.intervals
+        return count + int(np.count_nonzero(low < high))
 
     @cached_property
     def distinct(self) -> np.ndarray:
         """The number of each row among the distinct ones, in the order of z and y."""
-        seen = without_last_digits(np.column_stack([self.z, self.y]))
-        return np.unique(seen, axis=0, return_inverse=True)[1].ravel()
+        columns = np.column_stack([self.z, self.seen.lower, self.seen.upper])
+        return np.unique(without_last_digits(columns), axis=0, return_inverse=True)[1].ravel()
 
     @property
     def constant(self) -> bool:
         """Whether all outcomes are equal."""
         return bool(np.ptp(self.y) == 0)
+
+    def log_scores(self, dist: Distribution) -> Array:
+        """Return the log density of points, and the log probability of intervals."""
+        scores, exact = np.empty(len(self)), self.exact
+        if exact.all():
+            return dist.logpdf(self.y)
+        scores[exact] = dist[exact].logpdf(self.y[exact])
+        scores[~exact] = dist[~exact].logprob(self.seen.lower[~exact], self.seen.upper[~exact])
+        return scores
+
+    def through(self, support: Support) -> "HeldOut":
+        """Return the rows with what a support lets one see of their outcomes."""
+        if not support:
+            return self
+        part = replace(self, seen=support.seen(self.seen))
+        same = np.array_equal(part.y, self.y)
+        return self._with_known(part, slice(None)) if same else part
 
     def counted(self) -> "HeldOut":
         """Return the rows whose weight is not 0."""
@@ -113,7 +161,7 @@ class HeldOut(WithoutCaches):
 
     def take(self, places: Any) -> "HeldOut":
         """Return some of the rows."""
-        part = HeldOut(self.dist[places], self.y[places], self.weights[places])
+        part = HeldOut(self.dist[places], self.seen[places], self.weights[places])
         return self._with_known(part, places)
 
     def reweighted(self, weights: Array) -> "HeldOut":
@@ -245,7 +293,7 @@ def _plain(dist: Distribution) -> Distribution:
 def uniforms_of(rows: HeldOut) -> Array:
     """Return numbers in (0, 1] that look random and follow from each row's z and y alone."""
     mixed = np.zeros(len(rows), dtype=np.uint64)
-    for values in (rows.z, rows.y):
+    for values in (rows.z, rows.seen.lower, rows.seen.upper - rows.seen.lower):
         # adding 0 makes of -0.0 what it is equal to
         mixed = _scrambled(mixed ^ (without_last_digits(values) + 0.0).view(np.uint64))
     return ((mixed >> np.uint64(11)).astype(np.float64) + 1.0) * 2.0**-53

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -42,10 +43,8 @@ class Observed(WithoutCaches):
 
     Attributes
     ----------
-    n_rows, n_possible : int
-        Number of rows, and of those whose outcome has a density.
-    targets : Targets
-        The outcomes so far.
+    n_rows : int
+        Number of rows.
 
     Examples
     --------
@@ -59,20 +58,19 @@ class Observed(WithoutCaches):
 
     def __init__(self, calibrator: "Calibrator", targets: Targets | None = None) -> None:
         self.calibrator = calibrator
-        self.layout = Targets() if targets is None else targets
+        self.layout = Targets() if targets is None else self._with_support(targets)
         self.fixed = targets is not None
         self.n_rows = 0
-        self.n_possible = 0
-        self.targets = Targets()
+        self._n_possible = 0
+        self._targets = Targets()
         self._sample = Sample()
         self._cells: tuple[Cells, ...] | None = None  # none while all rows are kept
 
     @classmethod
     def all_of(cls, calibrator: "Calibrator", rows: HeldOut) -> Self:
         """Return what is observed of rows, of which there are no others."""
-        observed = cls(calibrator)
-        observed.layout, observed.fixed = Targets.of_checked(rows.y, rows.weights), True
-        observed.targets = observed.layout
+        observed = cls(calibrator, Targets.of_outcomes(rows.seen, rows.weights))
+        observed._targets = observed.layout
         return observed._blocks(rows)
 
     def __repr__(self) -> str:
@@ -80,10 +78,32 @@ class Observed(WithoutCaches):
 
     # ------------------------------------------------------------------------------ what was seen
 
+    def _with_support(self, targets: Targets) -> Targets:
+        """Return targets with the support that the calibrator asks for."""
+        parameters = self.calibrator.get_params(deep=False)
+        return targets.seen_through(parameters.get("support"), parameters.get("step"))
+
     @cached_property
-    def rows(self) -> HeldOut:
+    def targets(self) -> Targets:
+        """The outcomes so far, with the support that was given or that they show."""
+        if self.fixed:
+            return replace(self._targets, support=self.layout.support)
+        return self._with_support(self._targets)
+
+    @cached_property
+    def rows_as_given(self) -> HeldOut:
         """The rows that are kept, with weights of what they stand for."""
         return self._sample.all()
+
+    @cached_property
+    def rows(self) -> HeldOut:
+        """The rows that are kept, seen through the support."""
+        return self.rows_as_given.through(self.targets.support)
+
+    @property
+    def n_possible(self) -> int:
+        """How many outcomes are possible under their predictions, counted before they were merged."""
+        return self._n_possible if self._cells is not None else self.rows.n_possible
 
     @property
     def own_weights(self) -> Array:
@@ -92,11 +112,11 @@ class Observed(WithoutCaches):
 
     @property
     def modest_rows(self) -> HeldOut:
-        """The kept rows, whose weights sum to no more than their number or the total."""
+        """The kept rows as given, whose weights sum to no more than their number or the total."""
+        rows = self.rows_as_given
         if self._cells is None:
-            return self.rows
-        weights = self.rows.weights
-        return self.rows.reweighted(weights * min(1.0, len(weights) / weights.sum()))
+            return rows
+        return rows.reweighted(rows.weights * min(1.0, len(rows) / rows.weights.sum()))
 
     @property
     def coordinates(self) -> tuple[Coordinates, ...]:
@@ -121,7 +141,7 @@ class Observed(WithoutCaches):
         All rows follow if the factors are equal. Else the kept rows stand for all.
         """
         changed = copy.copy(self)  # without what was derived
-        rows = self.rows
+        rows = self.rows_as_given
         if self._cells is not None and np.ptp(factors) <= 1e-9 * factors.max():
             changed._cells = tuple(cells.scaled(float(factors[0])) for cells in self._cells)
         elif self._cells is not None:
@@ -159,7 +179,7 @@ class Observed(WithoutCaches):
 
     def add_rows(self, rows: HeldOut) -> Self:
         """Add rows that have been checked and will not change."""
-        self.targets = self.targets.merge(Targets.of_checked(rows.y, rows.weights))
+        self._targets = self._targets.merge(Targets.of_outcomes(rows.seen, rows.weights))
         return self._blocks(rows)
 
     def _blocks(self, rows: HeldOut) -> Self:
@@ -173,17 +193,17 @@ class Observed(WithoutCaches):
         self._forget()
         before = self._sample
         self.n_rows += len(rows)
-        self.n_possible += rows.n_possible
         self._sample = before.add(rows)
         if self._cells is None and self._sample.complete:
             return self
-        moved = self._lay_out()
+        earlier = self.layout
+        self._lay_out()
         if self._cells is None:
             self._cells = self._empty(self.layout)
             if len(before):
                 self._count(before.all())
-        elif moved:
-            self._cells = self._moved(self.calibrator._coordinates(self.layout), before.all())
+        elif self.layout is not earlier:
+            self._cells = self._moved(earlier, self.layout, before.all())
         self._count(rows)
         return self
 
@@ -208,38 +228,37 @@ class Observed(WithoutCaches):
             raise ValueError(msg)
         if other._cells is None:
             merged = copy.copy(self)
-            return merged.add_rows(other.rows) if other.n_rows else merged
+            return merged.add_rows(other.rows_as_given) if other.n_rows else merged
         if self._cells is None:
             return other.merge(self)
         merged = copy.copy(self)  # without what was derived
         merged.n_rows += other.n_rows
-        merged.n_possible += other.n_possible
-        merged.targets = self.targets.merge(other.targets)
+        merged._n_possible += other._n_possible
+        merged._targets = self._targets.merge(other._targets)
         merged._lay_out()
-        wanted = merged.calibrator._coordinates(merged.layout)
-        both = [one._moved(wanted, one.rows) for one in (self, other)]
+        both = [
+            one._moved(one.layout, merged.layout, one.rows_as_given) for one in (self, other)
+        ]
         merged._cells = tuple(a + b for a, b in zip(*both, strict=True))
         merged._sample = self._sample.merge(other._sample)
         return merged
 
     def _forget(self) -> Self:
         """Drop what was derived from the rows so far."""
-        for name in ("rows", "_all_cells"):
+        for name in ("rows", "rows_as_given", "targets", "_all_cells"):
             vars(self).pop(name, None)
         return self
 
     # ------------------------------------------------------------------------------------- layout
 
-    def _lay_out(self) -> bool:
-        """Choose the layout of the cells; return whether it differs from the one before."""
+    def _lay_out(self) -> None:
+        """Choose the layout of the cells; one that is as good as the last is the last."""
         layout, targets = self.layout, self.targets
         if self.fixed and layout.low <= targets.low and targets.high <= layout.high:
-            return False
+            return
         wanted = targets.rounded()
-        if (layout.low, layout.high) == (wanted.low, wanted.high):
-            return False
-        self.layout, self.fixed = wanted, False
-        return True
+        if (layout.low, layout.high, layout.support) != (wanted.low, wanted.high, wanted.support):
+            self.layout, self.fixed = wanted, False
 
     def _settled(self) -> tuple[Cells, ...]:
         """Return the cells with thresholds at quantiles where all outcomes want them.
@@ -249,24 +268,44 @@ class Observed(WithoutCaches):
         assert self._cells is not None
         if self.fixed:
             return self._cells
-        wanted = self.calibrator._coordinates(self.targets.rounded())
-        pairs = [(cells.coordinates, one) for cells, one in zip(self._cells, wanted, strict=True)]
-        near = [_near(a.thresholds, b.thresholds, self.targets) for a, b in pairs]
-        return self._moved(
-            [a if n else b for (a, b), n in zip(pairs, near, strict=True)], self.rows
-        )
+        wanted = self.targets.rounded()
+        near = _near_or_wanted(self._cells, self.calibrator._coordinates(wanted), wanted)
+        return self._moved(self.layout, wanted, self.rows_as_given, near)
 
     def _empty(self, targets: Targets) -> tuple[Cells, ...]:
         return tuple(Cells(one) for one in self.calibrator._coordinates(targets))
 
-    def _moved(self, wanted: Sequence[Coordinates], rows: HeldOut) -> tuple[Cells, ...]:
-        """Return the cells in other coordinates; the rows stand for all that were counted."""
+    def _moved(
+        self,
+        before: Targets,
+        after: Targets,
+        rows: HeldOut,
+        wanted: Sequence[Coordinates] | None = None,
+    ) -> tuple[Cells, ...]:
+        """Return the cells laid out anew; where need be, rows stand for all that were counted."""
         assert self._cells is not None
+        wanted = self.calibrator._coordinates(after) if wanted is None else wanted
+        rows = rows.through(after.support)
+        if before.support != after.support:
+            return tuple(Cells(one).counted(rows) for one in wanted)
         return tuple(own.moved(one, rows) for own, one in zip(self._cells, wanted, strict=True))
 
     def _count(self, rows: HeldOut) -> None:
         assert self._cells is not None
+        rows = rows.through(self.layout.support)
+        self._n_possible += rows.n_possible
         self._cells = tuple(cells.counted(rows) for cells in self._cells)
+
+
+def _near_or_wanted(
+    cells: Sequence[Cells], wanted: Sequence[Coordinates], targets: Targets
+) -> list[Coordinates]:
+    """Return wanted coordinates, or those of cells whose thresholds are as good."""
+    own = [one.coordinates for one in cells]
+    return [
+        a if _near(a.thresholds, b.thresholds, targets) else b
+        for a, b in zip(own, wanted, strict=True)
+    ]
 
 
 def _near(old: Array, new: Array, targets: Targets) -> bool:

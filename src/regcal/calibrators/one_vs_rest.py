@@ -1,5 +1,6 @@
 """One-vs-rest calibration of target segments (Section 4 of Song, Kull and Flach, 2018)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from regcal.binary import BetaCalibrator, BinaryMap
 from regcal.calibrators.base import Calibrator
 from regcal.calibrators.cells import Coordinates, Points, number_cells
 from regcal.calibrators.held_out import HeldOut
+from regcal.calibrators.labels import expected_below, known_below, settle_labels
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.targets import Targets
 from regcal.distributions import Distribution, Segmented
@@ -38,12 +40,41 @@ class SegmentCoordinates:
         return len(self.thresholds) + 1
 
     def observe(self, rows: HeldOut) -> Points:
-        """Return a point per row and segment, with log mass and a share of successes."""
+        """Return a point per row and segment, with log mass and a share of successes.
+
+        Segments of which nobody knows whether they hold the outcome are left out.
+        """
         values = np.zeros((2, len(rows), self.points_per_row))
-        np.clip(log_segment_masses(rows.dist, self.thresholds), *_LOG_LIMITS, out=values[0])
+        values[0] = self._log_masses(rows.dist)
         segments = np.searchsorted(self.thresholds, rows.y, side="left")
         values[1, np.arange(len(rows)), segments] = 1.0
-        return Points.of_pairs(rows.weights, values)
+        if rows.exact.all():
+            return Points.of_pairs(rows.weights, values)
+        some = np.flatnonzero(~rows.exact)
+        values[1, some] = self._known(rows.take(some))
+        return Points.of_pairs(rows.weights, values).where(~np.isnan(values[1].ravel()))
+
+    def expected(self, rows: HeldOut, latent: Distribution) -> Points:
+        """Return the points that `observe` leaves out, labelled by their expectation."""
+        below = expected_below(rows, latent, self.thresholds)
+        shares = np.diff(below, axis=1, prepend=0.0, append=1.0)
+        values = np.stack([self._log_masses(rows.dist), shares])
+        return Points.of_pairs(rows.weights, values).where(np.isnan(self._known(rows).ravel()))
+
+    def _log_masses(self, dist: Distribution) -> Array:
+        return np.clip(log_segment_masses(dist, self.thresholds), *_LOG_LIMITS)
+
+    def _known(self, rows: HeldOut) -> Array:
+        """Return 1 and 0 where it is known whether segments hold outcomes, else NaN."""
+        below = known_below(rows, self.thresholds)
+        ends = (len(rows), 1)
+        low, high = (
+            np.concatenate(parts, axis=1)
+            for parts in ((np.zeros(ends), below), (below, np.ones(ends)))
+        )
+        # inside: above its low end and below its high one; outside: beyond either
+        inside = np.where((low == 0) & (high == 1), 1.0, np.nan)
+        return np.where((low == 1) | (high == 0), 0.0, inside)
 
     def cells(self, points: Points) -> np.ndarray:
         """Return cells of log p up to 1/2, and of log(1 - p) beyond."""
@@ -152,6 +183,12 @@ class OneVsRestCalibrator(Calibrator):
     shape : {"base", "uniform"}, default="base"
         How the mass of a bounded segment is spread inside it: as the base density is there, or
         evenly as in the paper.
+    support : {"auto", None} or (low, high), default="auto"
+        Ends at which outcomes beyond are seen, such as 0 for rain: found where outcomes pile up,
+        none, or given; write an end that there is none of as None.
+    step : float or "auto", optional
+        Distance of the values that outcomes are rounded to: 1 for counts. The result then is a
+        distribution of these values.
 
     Attributes
     ----------
@@ -170,10 +207,20 @@ class OneVsRestCalibrator(Calibrator):
     array([1.])
     """
 
-    def __init__(self, binary: Any = None, *, thresholds: Any = 16, shape: str = "base") -> None:
+    def __init__(
+        self,
+        binary: Any = None,
+        *,
+        thresholds: Any = 16,
+        shape: str = "base",
+        support: Any = "auto",
+        step: Any = None,
+    ) -> None:
         self.binary = binary
         self.thresholds = thresholds
         self.shape = shape
+        self.support = support
+        self.step = step
 
     def _coordinates(self, targets: Targets) -> tuple[Coordinates, ...]:
         if self.shape not in ("base", "uniform"):
@@ -182,17 +229,25 @@ class OneVsRestCalibrator(Calibrator):
         return (SegmentCoordinates(targets.thresholds(self.thresholds)),)
 
     def _solve(self, observed: Observed) -> None:
-        (segments,), (points,) = observed.coordinates, observed.points
+        (segments,), (known,) = observed.coordinates, observed.points
         self.thresholds_ = segments.thresholds
+        self.maps_ = self._fitted_maps(known, segments)
+
+        def improve(expected: Points) -> Callable[[Distribution], Distribution]:
+            self.maps_ = self._fitted_maps(Points.joined([known, expected]), segments)
+            return self._transform
+
+        settle_labels(segments, observed.rows, lambda dist: dist, improve)
+
+    def _fitted_maps(self, points: Points, segments: SegmentCoordinates) -> Any:
         binary = BetaCalibrator() if self.binary is None else self.binary
         ours = isinstance(binary, BinaryMap)
         if not ours and has_fit_parameter(binary, "sample_weight"):
             points = points.merged(segments.cells(points))
         counts = SegmentCounts.of(points, segments.points_per_row)
         if ours:
-            self.maps_ = clone(binary).fit_columns(counts.log_p, counts.successes, counts.trials)
-        else:
-            self.maps_ = ColumnMaps(binary, counts)
+            return clone(binary).fit_columns(counts.log_p, counts.successes, counts.trials)
+        return ColumnMaps(binary, counts)
 
     def _transform(self, dist: Distribution) -> Distribution:
         return Segmented(

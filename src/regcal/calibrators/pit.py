@@ -2,18 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import log_ndtr, ndtri, ndtri_exp
 
 from regcal._validation import Array
 from regcal.calibrators.base import Calibrator
-from regcal.calibrators.cells import Coordinates, OutcomeCoordinates, Points
+from regcal.calibrators.cells import Coordinates, IntervalCoordinates, OutcomeCoordinates, Points
 from regcal.calibrators.held_out import without_last_digits
 from regcal.calibrators.observed import Observed
-from regcal.calibrators.scale import check_prior_rows
+from regcal.calibrators.scale import check_prior_rows, solve_scale
 from regcal.calibrators.targets import Targets
 from regcal.distributions import Distribution, Transformed
+from regcal.gp import DenseDesign, IntervalTerm
 from regcal.maps import PiecewiseMap
 
 # Knots of the smooth map: their number grows with the cube root of the rows, within limits.
@@ -34,8 +36,13 @@ class _Standard:
 
     values: Array
     weights: Array
+    intervals: tuple[Array, Array]
+    interval_weights: Array
     shift: float
     factor: float
+    # quantiles of all, exact or not, at probits of their ranks
+    quantiles: Array
+    probits: Array
 
 
 class PITCalibrator(Calibrator):
@@ -53,6 +60,12 @@ class PITCalibrator(Calibrator):
         outcomes' q as in the original proposal. The latter has a rough density.
     prior_rows : float, default=2.0
         Pseudo-rows that pull each knot's slope towards that of the straight line.
+    support : {"auto", None} or (low, high), default="auto"
+        Ends at which outcomes beyond are seen, such as 0 for rain: found where outcomes pile up,
+        none, or given; write an end that there is none of as None.
+    step : float or "auto", optional
+        Distance of the values that outcomes are rounded to: 1 for counts. The result then is a
+        distribution of these values.
 
     Attributes
     ----------
@@ -72,42 +85,69 @@ class PITCalibrator(Calibrator):
 
     _needs_density = True
 
-    def __init__(self, *, smooth: bool = True, prior_rows: float = 2.0) -> None:
+    def __init__(
+        self,
+        *,
+        smooth: bool = True,
+        prior_rows: float = 2.0,
+        support: Any = "auto",
+        step: Any = None,
+    ) -> None:
         self.smooth = smooth
         self.prior_rows = prior_rows
+        self.support = support
+        self.step = step
 
     def _coordinates(self, targets: Targets) -> tuple[Coordinates, ...]:
         check_prior_rows(self.prior_rows)
-        return (OutcomeCoordinates(),)
+        return OutcomeCoordinates(), IntervalCoordinates.over(targets)
 
     def _solve(self, observed: Observed) -> None:
-        solve = solve_pit if self.smooth else solve_empirical_pit
-        self.map_ = solve(observed.points[0], self.prior_rows)
+        outcomes, intervals = observed.points
+        if self.smooth:
+            self.map_ = solve_pit(outcomes, intervals, self.prior_rows)
+        else:
+            self.map_ = solve_empirical_pit(outcomes, intervals)
 
     def _transform(self, dist: Distribution) -> Distribution:
         return Transformed(dist, self.map_)
 
 
-def solve_pit(points: Points, prior_rows: float = 2.0) -> PiecewiseMap:
-    """Return the smooth map of points in `OutcomeCoordinates`."""
-    data = _standardise(*_in_cells(*_merge_ties(points)), prior_rows)
+def solve_pit(outcomes: Points, intervals: Points, prior_rows: float = 2.0) -> PiecewiseMap:
+    """Return the smooth map of points in `OutcomeCoordinates` and `IntervalCoordinates`."""
+    data = _standardise(outcomes, intervals, prior_rows)
     knots = _place_knots(data)
     start, slopes = _fit_slopes(data, knots, prior_rows)
     return PiecewiseMap.with_slopes(data.shift + data.factor * knots, slopes / data.factor, start)
 
 
-def solve_empirical_pit(points: Points, prior_rows: float = 2.0) -> PiecewiseMap:
+def solve_empirical_pit(outcomes: Points, intervals: Points) -> PiecewiseMap:
     """Return the map to the outcomes' own mid-ranks, linear between distinct outcomes."""
-    z, weights = _merge_ties(points)
+    z, weights = _merge_ties(*_with_middles(outcomes, intervals))
     return PiecewiseMap.through(z, ndtri(_mid_ranks(weights)))
 
 
-def _merge_ties(points: Points) -> tuple[Array, Array]:
-    """Return distinct outcomes in increasing order with their total weights."""
-    _, first, places = np.unique(
-        without_last_digits(points.values[0]), return_index=True, return_inverse=True
+def _with_middles(outcomes: Points, intervals: Points) -> tuple[Array, Array]:
+    """Return outcomes, and for intervals their medians after the scale that suits all best."""
+    if len(intervals) == 0:
+        return outcomes.values[0], outcomes.weights
+    factor = solve_scale(outcomes, intervals).factor
+    low, high = intervals.values[0] / factor, intervals.values[2] / factor
+    # the median in the lower tail, where probabilities have all their digits
+    mirrored = low > -high
+    ends = np.where(mirrored, -high, low), np.where(mirrored, -low, high)
+    middle = ndtri_exp(np.logaddexp(*map(log_ndtr, ends)) - np.log(2.0))
+    middles = factor * np.where(mirrored, -middle, middle)
+    return (
+        np.concatenate([outcomes.values[0], middles]),
+        np.concatenate([outcomes.weights, intervals.weights]),
     )
-    return points.values[0, first], np.bincount(places, points.weights).astype(float)
+
+
+def _merge_ties(z: Array, weights: Array) -> tuple[Array, Array]:
+    """Return distinct outcomes in increasing order with their total weights."""
+    _, first, places = np.unique(without_last_digits(z), return_index=True, return_inverse=True)
+    return z[first], np.bincount(places, weights).astype(float)
 
 
 def _in_cells(z: Array, weights: Array) -> tuple[Array, Array]:
@@ -125,23 +165,34 @@ def _mid_ranks(weights: Array) -> Array:
     return (np.cumsum(weights) - 0.5 * weights) / weights.sum()
 
 
-def _standardise(z: Array, weights: Array, prior_rows: float) -> _Standard:
+def _standardise(outcomes: Points, intervals: Points, prior_rows: float) -> _Standard:
     """Shift and scale by the middle and the central spread, pulled towards 0 and 1.
 
     Quantiles are used because a few outcomes may be many standard deviations out.
     """
-    low, middle, high = np.interp([-1.0, 0.0, 1.0], ndtri(_mid_ranks(weights)), z)
+    z, weights = _in_cells(*_merge_ties(*_with_middles(outcomes, intervals)))
+    probits = ndtri(_mid_ranks(weights))
+    low, middle, high = np.interp([-1.0, 0.0, 1.0], probits, z)
     share = weights.sum() / (weights.sum() + prior_rows)
     factor = np.sqrt(share * (0.5 * (high - low)) ** 2 + 1 - share)
-    return _Standard((z - share * middle) / factor, weights, share * middle, factor)
+    shift = share * middle
+    quantiles = (z - shift) / factor
+    values = quantiles
+    if len(intervals):
+        z, weights = _in_cells(*_merge_ties(outcomes.values[0], outcomes.weights))
+        values = (z - shift) / factor
+    ends = tuple((intervals.values[row] - shift) / factor for row in (0, 2))
+    return _Standard(
+        values, weights, (ends[0], ends[1]), intervals.weights, shift, factor, quantiles, probits
+    )
 
 
 def _place_knots(data: _Standard) -> Array:
     """Return knots at quantiles that are equally spaced in probit units, moved apart if tied."""
-    count = int(np.clip(np.cbrt(data.weights.sum()) + 2, _MIN_KNOTS, _MAX_KNOTS))
+    total = data.weights.sum() + data.interval_weights.sum()
+    count = int(np.clip(np.cbrt(total) + 2, _MIN_KNOTS, _MAX_KNOTS))
     outer = ndtri(_OUTER_LEVEL)
-    probits = ndtri(_mid_ranks(data.weights))
-    knots = np.interp(np.linspace(outer, -outer, count), probits, data.values)
+    knots = np.interp(np.linspace(outer, -outer, count), data.probits, data.quantiles)
     ramp = _SMALLEST_GAP * np.arange(count)
     apart = np.maximum.accumulate(knots - ramp) + ramp
     return apart - (apart - knots).mean()
@@ -172,20 +223,22 @@ def _hat_functions(knots: Array, values: Array) -> tuple[Array, Array]:
 def _fit_slopes(data: _Standard, knots: Array, prior_rows: float) -> tuple[float, Array]:
     """Return the height at the first knot and the slopes at all, by Newton's method.
 
-    Minimises the convex sum of w (m(z)^2 / 2 - log m'(z)) and prior_rows * (c - log c) for each
-    slope c, which is smallest at the straight line.
+    Minimises the convex sum of w (m(z)^2 / 2 - log m'(z)) over outcomes,
+    -w log(Phi(m(b)) - Phi(m(a))) over intervals, and prior_rows * (c - log c) for each slope c,
+    which is smallest at the straight line.
     """
     hats, integrals = _hat_functions(knots, data.values)
     heights = np.column_stack([np.ones(len(data.values)), integrals])
     slopes = np.column_stack([np.zeros(len(data.values)), hats])
     w = data.weights
+    between = _interval_term(data, knots)
 
     def loss(c: Array) -> float:
         if c[1:].min() <= 0:
             return np.inf
         data_loss = (w * (0.5 * (heights @ c) ** 2 - np.log(slopes @ c))).sum()
         prior = (c[1:] - np.log(c[1:])).sum() + 0.5 * (c[0] - knots[0]) ** 2
-        return data_loss + prior_rows * prior
+        return data_loss + prior_rows * prior - between.value(c)
 
     c = np.concatenate([[knots[0]], np.ones(len(knots))])
     for _ in range(_MAX_STEPS):
@@ -193,11 +246,26 @@ def _fit_slopes(data: _Standard, knots: Array, prior_rows: float) -> tuple[float
         gradient += prior_rows * np.concatenate([[c[0] - knots[0]], 1 - 1 / c[1:]])
         curvature = (heights.T * w) @ heights + (slopes.T * (w / (slopes @ c) ** 2)) @ slopes
         curvature += prior_rows * np.diag(np.concatenate([[1.0], c[1:] ** -2.0]))
+        if len(data.interval_weights):
+            at = between.evaluate(c)
+            gradient, curvature = gradient - at.gradient, curvature + at.neg_hessian
         step = np.linalg.solve(curvature, gradient)
-        if gradient @ step < _TOLERANCE * w.sum():
+        if gradient @ step < _TOLERANCE * (w.sum() + data.interval_weights.sum()):
             break
         c = _backtrack(loss, c, step, gradient @ step)
     return float(c[0]), c[1:]
+
+
+def _interval_term(data: _Standard, knots: Array) -> IntervalTerm:
+    """Return the log-likelihood of intervals as a function of the height and the slopes."""
+    designs, offsets = [], []
+    for end in data.intervals:
+        finite = np.isfinite(end)
+        _, integrals = _hat_functions(knots, np.where(finite, end, 0.0))
+        heights = np.column_stack([np.ones(len(end)), integrals])
+        designs.append(DenseDesign(np.where(finite[:, np.newaxis], heights, 0.0)))
+        offsets.append(np.where(finite, 0.0, end))
+    return IntervalTerm(designs[0], designs[1], (offsets[0], offsets[1]), data.interval_weights)
 
 
 def _backtrack(loss: Callable[[Array], float], c: Array, step: Array, decrease: float) -> Array:

@@ -1,13 +1,19 @@
 """One factor on the spread."""
 
+from typing import Any
+
 import numpy as np
 
 from regcal.calibrators.base import Calibrator
-from regcal.calibrators.cells import Coordinates, OutcomeCoordinates, Points
+from regcal.calibrators.cells import Coordinates, IntervalCoordinates, OutcomeCoordinates, Points
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.targets import Targets
 from regcal.distributions import Distribution, Transformed
+from regcal.gp import interval_derivatives
 from regcal.maps import ScaleMap
+
+_MAX_STEPS = 50
+_TOLERANCE = 1e-10
 
 
 class ScaleCalibrator(Calibrator):
@@ -22,6 +28,12 @@ class ScaleCalibrator(Calibrator):
     prior_rows : float, default=1.0
         How many calibrated rows the data are joined by; they pull the factor towards 1 when
         there is little data.
+    support : {"auto", None} or (low, high), default="auto"
+        Ends at which outcomes beyond are seen, such as 0 for rain: found where outcomes pile up,
+        none, or given; write an end that there is none of as None.
+    step : float or "auto", optional
+        Distance of the values that outcomes are rounded to: 1 for counts. The result then is a
+        distribution of these values.
 
     Attributes
     ----------
@@ -42,15 +54,19 @@ class ScaleCalibrator(Calibrator):
 
     _needs_density = True
 
-    def __init__(self, *, prior_rows: float = 1.0) -> None:
+    def __init__(
+        self, *, prior_rows: float = 1.0, support: Any = "auto", step: Any = None
+    ) -> None:
         self.prior_rows = prior_rows
+        self.support = support
+        self.step = step
 
     def _coordinates(self, targets: Targets) -> tuple[Coordinates, ...]:
         check_prior_rows(self.prior_rows)
-        return (OutcomeCoordinates(),)
+        return OutcomeCoordinates(), IntervalCoordinates.over(targets)
 
     def _solve(self, observed: Observed) -> None:
-        self.map_ = solve_scale(observed.points[0], self.prior_rows)
+        self.map_ = solve_scale(*observed.points, self.prior_rows)
 
     @property
     def factor_(self) -> float:
@@ -71,8 +87,34 @@ def check_prior_rows(prior_rows: float) -> None:
         raise ValueError(msg)
 
 
-def solve_scale(points: Points, prior_rows: float = 1.0) -> ScaleMap:
-    """Return the most likely scale of points in `OutcomeCoordinates`."""
-    weight, squares = points.weights.sum(), points.weights @ points.values[1]
+def solve_scale(outcomes: Points, intervals: Points, prior_rows: float = 1.0) -> ScaleMap:
+    """Return the most likely scale of points in `OutcomeCoordinates` and `IntervalCoordinates`."""
+    weight = prior_rows + outcomes.weights.sum()
+    squares = prior_rows + outcomes.weights @ outcomes.values[1]
     # the zero of d/ds of sum w (-log s - z^2 / (2 s^2)), with prior rows that have z^2 = 1
-    return ScaleMap(float(np.sqrt((prior_rows + squares) / (prior_rows + weight))))
+    slope = float(np.sqrt(weight / squares))
+    if len(intervals):
+        slope = _slope_with_intervals(weight, squares, intervals, slope)
+    return ScaleMap(1.0 / slope)
+
+
+def _slope_with_intervals(
+    weight: float, squares: float, intervals: Points, slope: float
+) -> float:
+    """Return the slope k of z -> k z that is most likely given intervals as well.
+
+    Newton's method: w log k - k^2 z^2 / 2 + log P is concave in k.
+    """
+    low, high, w = intervals.values[0], intervals.values[2], intervals.weights
+    finite = [np.where(np.isfinite(end), end, 0.0) for end in (low, high)]
+    for _ in range(_MAX_STEPS):
+        at = interval_derivatives(slope * low, slope * high)
+        a, b = finite
+        gradient = weight / slope - slope * squares + w @ (at.first[0] * a + at.first[1] * b)
+        aa, ab, bb = at.second
+        curvature = weight / slope**2 + squares - w @ (aa * a * a + 2.0 * ab * a * b + bb * b * b)
+        step = gradient / curvature
+        slope = max(slope + step, 0.5 * slope)
+        if abs(step) < _TOLERANCE * slope:
+            break
+    return slope

@@ -1,12 +1,18 @@
 """Range and distribution of outcomes, which merge: what thresholds and axes are laid out by."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 
-from regcal._validation import Array, check_column, check_weights
+from regcal._validation import Array, check_weights
+from regcal.calibrators.support import Support
 from regcal.grids import make_thresholds
+from regcal.outcomes import Outcomes
+from regcal.support import find_ends
+
+# So many of the outermost distinct values are counted exactly.
+_OUTERMOST = 4
 
 # More distinct outcomes than this are merged in cells, whose width is a power of two.
 _MAX_VALUES = 2**14
@@ -23,13 +29,17 @@ def _empty() -> Array:
     return np.empty(0)
 
 
+def _no_values() -> Array:
+    return np.empty((2, 0))
+
+
 @dataclass(frozen=True)
 class Targets:
     """Range and distribution of outcomes; those of disjoint sets of rows merge.
 
     Distinct values are kept with their weights while there are at most 16 384 of them. Beyond, they
     are merged in cells whose width is a power of two, so that the order in which outcomes come
-    does not matter.
+    does not matter. Of an outcome that was seen as an interval, one number counts.
 
     Parameters
     ----------
@@ -39,6 +49,13 @@ class Targets:
         Smallest and largest outcome.
     step : float
         Width of the cells; 0 while values are distinct outcomes.
+    exact : ndarray
+        The weights of outcomes that were seen exactly.
+    lowest, highest : ndarray of shape (2, n)
+        The outermost distinct values that were seen exactly, from the outside inwards, with their
+        weights. They are counted exactly however many outcomes there are.
+    support : Support
+        Through what outcomes are seen.
 
     Examples
     --------
@@ -53,25 +70,44 @@ class Targets:
     low: float = np.inf
     high: float = -np.inf
     step: float = 0.0
+    exact: Array = field(default_factory=_empty)
+    lowest: Array = field(default_factory=_no_values)
+    highest: Array = field(default_factory=_no_values)
+    support: Support = field(default_factory=Support)
 
     @classmethod
     def of(cls, y: Any, sample_weight: Any = None) -> Self:
         """Return the targets of some rows; rows of weight 0 do not count."""
-        targets = check_column(y, "y")
-        weights = check_weights(sample_weight, len(targets))
+        outcomes = Outcomes.of(y)
+        weights = check_weights(sample_weight, len(outcomes))
         used = weights > 0
-        return cls.of_checked(targets[used], weights[used])
+        return cls.of_outcomes(outcomes[used], weights[used])
 
     @classmethod
-    def of_checked(cls, y: Array, weights: Array, step: float = 0.0, ends: Any = None) -> Self:
-        """Return the targets of outcomes, or of cells of a width between two ends."""
-        low, high = (float(y.min()), float(y.max())) if ends is None else ends
-        if step == 0:
-            y, weights = _merged(y, weights, step)
-        if step > 0 or len(y) > _MAX_VALUES:
+    def of_outcomes(cls, outcomes: Outcomes, weights: Array) -> Self:
+        """Return the targets of outcomes with positive weights."""
+        y = outcomes.values
+        distinct, totals = _merged(y, np.stack([weights, weights * outcomes.exact_rows]), 0.0)
+        seen = np.stack([distinct, totals[1]])[:, totals[1] > 0]
+        outermost = seen[:, :_OUTERMOST], seen[:, : -_OUTERMOST - 1 : -1]
+        ends = (float(y.min()), float(y.max()))
+        return cls._in_cells(distinct, totals, 0.0, ends, outermost)
+
+    @classmethod
+    def _in_cells(
+        cls,
+        values: Array,
+        totals: Array,
+        step: float,
+        ends: tuple[float, float],
+        outermost: tuple[Array, Array],
+    ) -> Self:
+        """Return targets whose values are merged in cells if there are too many."""
+        low, high = ends
+        if step > 0 or len(values) > _MAX_VALUES:
             step = power_of_two((high - low) / _MAX_VALUES)
-            y, weights = _merged(y, weights, step)
-        return cls(y, weights, low, high, step)
+            values, totals = _merged(values, totals, step)
+        return cls(values, totals[0], low, high, step, totals[1], *outermost)
 
     def merge(self, other: "Targets") -> "Targets":
         """Return the targets of both sets of rows."""
@@ -79,12 +115,60 @@ class Targets:
             return self
         if not len(self.values):
             return other
-        return self.of_checked(
-            np.concatenate([self.values, other.values]),
-            np.concatenate([self.weights, other.weights]),
-            max(self.step, other.step),
-            (min(self.low, other.low), max(self.high, other.high)),
+        step = max(self.step, other.step)
+        values, *totals = (
+            np.concatenate([getattr(self, name), getattr(other, name)])
+            for name in ("values", "weights", "exact")
         )
+        both = _merged(values, np.stack(totals), 0.0) if step == 0 else (values, np.stack(totals))
+        outermost = (
+            _outermost(self.lowest, other.lowest, 1.0),
+            _outermost(self.highest, other.highest, -1.0),
+        )
+        ends = (min(self.low, other.low), max(self.high, other.high))
+        return self._in_cells(*both, step, ends, outermost)
+
+    def seen_through(self, support: Any, step: Any) -> "Targets":
+        """Return the same with the support that the parameters of a calibrator ask for.
+
+        Parameters
+        ----------
+        support : {"auto", None} or pair
+            With "auto", ends at which outcomes pile up are found by `regcal.support.find_ends`.
+        step : {"auto", None} or float
+            With "auto", the distance of values that are all multiples of it.
+        """
+        found = self._found_step() if isinstance(step, str) and step == "auto" else step
+        if found is not None and not (np.ndim(found) == 0 and 0 <= float(found) < np.inf):
+            msg = f'step must be "auto", None or a positive number, got {step!r}.'
+            raise ValueError(msg)
+        width = 0.0 if found is None else float(found)
+        if support is None:
+            wanted = Support(step=width)
+        elif isinstance(support, str) and support == "auto":
+            wanted = Support(*self._found_ends(), step=width)
+        else:
+            wanted = Support.given(support, width)
+        if not (wanted.low <= self.low and self.high <= wanted.high):
+            wanted.check(Outcomes.exact([self.low, self.high]))
+        return replace(self, support=wanted)
+
+    def _found_ends(self) -> tuple[float, float]:
+        """Return ends that hold a point mass, among outcomes that were seen exactly."""
+        if self.step == 0:
+            return find_ends(self.values, self.exact)
+        # the outermost values and, at some place between them, all others
+        rest = self.exact.sum() - self.lowest[1].sum() - self.highest[1].sum()
+        middle = np.array([[0.5 * (self.lowest[0, -1] + self.highest[0, -1])], [rest]])
+        return find_ends(*np.concatenate([self.lowest, middle, self.highest[:, ::-1]], axis=1))
+
+    def _found_step(self) -> float | None:
+        """Return the smallest gap if all values are multiples of it and most occur more than once."""
+        gaps = np.diff(self.values)
+        if self.step > 0 or not len(gaps) or self.weights.sum() < 2 * len(self.values):
+            return None
+        steps = self.values / gaps.min()
+        return float(gaps.min()) if np.abs(steps - np.round(steps)).max() < 1e-6 else None
 
     @property
     def resolution(self) -> float:
@@ -103,18 +187,26 @@ class Targets:
             return self
         part = power_of_two((self.high - self.low) / _PARTS)
         low, high = part * np.floor(self.low / part), part * np.ceil(self.high / part)
-        return type(self)(self.values, self.weights, float(low), float(high), self.step)
+        return replace(self, low=float(low), high=float(high))
 
     def thresholds(self, spec: Any) -> Array:
-        """Return thresholds as ``regcal.grids.make_thresholds`` does from all outcomes."""
+        """Return thresholds as ``regcal.grids.make_thresholds`` does, within the support."""
         values = self.values.copy()
         values[0], values[-1] = self.low, self.high
-        return make_thresholds(spec, values, self.weights)
+        thresholds = make_thresholds(spec, values, self.weights)
+        return self.support.within(thresholds, equally_spaced=isinstance(spec, int | np.integer))
 
     def share_below(self, points: Array) -> Array:
         """Return the share of weight at or below each point."""
         shares = np.concatenate([[0.0], np.cumsum(self.weights)]) / self.weights.sum()
         return shares[np.searchsorted(self.values, points, side="right")]
+
+
+def _outermost(one: Array, other: Array, direction: float) -> Array:
+    """Return the outermost distinct values of two sets of them, with total weights."""
+    both = np.concatenate([one, other], axis=1)
+    values, totals = _merged(direction * both[0], both[1:], 0.0)
+    return np.stack([direction * values, totals[0]])[:, :_OUTERMOST]
 
 
 def power_of_two(width: float) -> float:
@@ -123,8 +215,8 @@ def power_of_two(width: float) -> float:
 
 
 def _merged(y: Array, weights: Array, step: float) -> tuple[Array, Array]:
-    """Return the weighted mean of each cell, or distinct values, with total weights."""
+    """Return the weighted mean of each cell, or distinct values, with totals of several weights."""
     cells = np.floor(y / step) if step > 0 else y
     kept, place = np.unique(cells, return_inverse=True)
-    total = np.bincount(place, weights).astype(float)
-    return (np.bincount(place, weights * y) / total if step > 0 else kept), total
+    totals = np.stack([np.bincount(place, one, len(kept)).astype(float) for one in weights])
+    return (np.bincount(place, weights[0] * y) / totals[0] if step > 0 else kept), totals

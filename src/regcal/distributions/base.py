@@ -136,6 +136,18 @@ class Distribution(WithoutCaches, ABC):
         lower, upper = self._logcdf(points), self._logsf(points)
         return np.where(lower < upper, ndtri_exp(lower), -ndtri_exp(upper))
 
+    def _probit_below(self, points: Array) -> Array:
+        """Return the probit of P(Y < t), which differs from that of P(Y <= t) at point masses."""
+        z, masses = self._probit(points), self._logmass(points)
+        here = np.isfinite(masses)
+        if not here.any():
+            return z
+        at, before = self._logcdf(points), np.logaddexp(self._logsf(points), masses)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lower = at + np.log(-np.expm1(np.minimum(masses - at, 0.0)))
+        below = np.where(lower < before, ndtri_exp(lower), -ndtri_exp(np.minimum(before, 0.0)))
+        return np.where(here, below, z)
+
     def _logslope(self, points: Array) -> Array:
         """Return log dz/dt for z = probit(t)."""
         return self._probit_and_logslope(points)[1]

@@ -190,7 +190,8 @@ class TensorDesign:
             )
             raise ValueError(msg)
         columns = np.empty((len(points), 0)) if extra is None else np.asarray(extra, dtype=float)
-        return cls(basis, points, levels, level_of, parts, columns.reshape(len(points), -1))
+        columns = columns if columns.ndim == 2 else columns[:, np.newaxis]
+        return cls(basis, points, levels, level_of, parts, columns)
 
     @property
     def n_coefficients(self) -> int:

@@ -12,7 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from regcal.gp.basis import HilbertBasis
 from regcal.gp.design import TensorDesign
 from regcal.gp.kernels import RBF, Kernel
-from regcal.gp.laplace import LaplaceLikelihood, LaplacePosterior, ProcessPrior
+from regcal.gp.laplace import (
+    LaplaceLikelihood,
+    LaplacePosterior,
+    ProcessPrior,
+    laplace_posterior,
+)
 from regcal.gp.search import EvidenceSearch
 
 __all__ = ["BasisWarning", "FittedProcess", "fit_process"]
@@ -70,6 +75,17 @@ class FittedProcess:
     def sigma(self) -> float:
         """Prior standard deviation of the process."""
         return float(np.exp(self.posterior.theta[0]))
+
+    def refitted(self, likelihood: LaplaceLikelihood) -> FittedProcess:
+        """Return the posterior given other data, with the same hyper-parameters.
+
+        Parameters
+        ----------
+        likelihood : LaplaceLikelihood
+            The data, in the coefficients of this basis.
+        """
+        theta = self.posterior.theta
+        return replace(self, posterior=laplace_posterior(likelihood, self.prior, theta, self.posterior))
 
     def moments(
         self, x0: ArrayLike, x1: ArrayLike, extra: ArrayLike | None = None

@@ -1,0 +1,104 @@
+"""Labels of outcomes that were seen as intervals: known, or expected under the current map.
+
+For a threshold inside an interval nobody knows on which side of it the outcome lies. Its label is
+the conditional probability under the calibrated distribution, which in turn is learnt from the
+labels, until both agree (self-consistency; Efron, 1967; Turnbull, 1976).
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from regcal._validation import Array
+from regcal.calibrators.cells import Points
+from regcal.calibrators.held_out import HeldOut
+from regcal.distributions import Distribution
+from regcal.distributions.base import mass_between
+
+# Labels that move less than this are settled; a probability is their average over many rows.
+_TOLERANCE = 1e-3
+_MAX_ROUNDS = 50
+
+# So many rows stand for all whose labels are not known.
+_MAX_ROWS = 4096
+
+
+Calibrated = Callable[[Distribution], Distribution]
+Improve = Callable[[Points], Calibrated]
+
+
+class Labelled(Protocol):
+    """Coordinates whose second value is a label."""
+
+    @property
+    def thresholds(self) -> Array:
+        """The targets at which rows are looked at."""
+        ...
+
+    def expected(self, rows: HeldOut, latent: Distribution) -> Points:
+        """Return the others, labelled by their expectation."""
+        ...
+
+
+def known_below(rows: HeldOut, thresholds: Array) -> Array:
+    """Return 1 where Y <= t is known to be true, 0 where it is not, NaN where nobody knows."""
+    lower, upper = rows.seen.lower[:, np.newaxis], rows.seen.upper[:, np.newaxis]
+    known = np.where(thresholds <= lower, 0.0, np.nan)
+    return np.where(thresholds >= upper, 1.0, known)
+
+
+def expected_below(rows: HeldOut, latent: Distribution, thresholds: Array) -> Array:
+    """Return P(Y <= t) given that Y lies in what was seen of it."""
+    lower, upper = rows.seen.lower[:, np.newaxis], rows.seen.upper[:, np.newaxis]
+    points = np.concatenate([lower, np.clip(thresholds, lower, upper), upper], axis=1)
+    tails = latent._evaluate("_signed_tail", points, False)
+    masses = mass_between(tails[:, :1], tails[:, 1:])
+    whole = masses[:, -1:]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = masses[:, :-1] / whole
+    # what is impossible under the map lies at the end where it is least so
+    nearest = np.where(np.isfinite(upper), 0.0, 1.0) * (thresholds > lower)
+    return np.where(whole > 0, share, nearest)
+
+
+def settle_labels(
+    coordinates: Labelled, rows: HeldOut, calibrated: Calibrated, improve: Improve
+) -> None:
+    """Learn from the labels that are expected where nobody knows them, until they settle.
+
+    Parameters
+    ----------
+    coordinates : Labelled
+    rows : HeldOut
+        Those that are kept, with weights of what they stand for.
+    calibrated : callable
+        Returns the distribution of a base by which labels are expected first.
+    improve : callable
+        Learns from expected labels, beside those that are known, and returns the next `calibrated`.
+    """
+    some = _with_unknown(coordinates, rows)
+    if some is None:
+        return
+    labels = np.full(1, np.inf)
+    for _ in range(_MAX_ROUNDS):
+        expected = coordinates.expected(some, calibrated(some.dist))
+        if np.abs(expected.values[1] - labels).max() < _TOLERANCE:
+            break
+        labels = expected.values[1]
+        calibrated = improve(expected)
+
+
+def _with_unknown(coordinates: Labelled, rows: HeldOut) -> HeldOut | None:
+    """Return the rows some of whose labels are not known, or as many as are worth their time."""
+    if rows.exact.all():
+        return None
+    some = rows.take(np.flatnonzero(~rows.exact))
+    unknown = np.flatnonzero(np.isnan(known_below(some, coordinates.thresholds)).any(axis=1))
+    if len(unknown) == 0:
+        return None
+    every = -(-len(unknown) // _MAX_ROWS)
+    chosen = some.take(unknown[::every])
+    return chosen.reweighted(
+        chosen.weights * (some.weights[unknown].sum() / chosen.weights.sum())
+    )

@@ -1,0 +1,131 @@
+"""Through what outcomes are seen: ends at which they pile up, and the step they are rounded to."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from regcal._validation import Array, as_float_array
+from regcal.distributions import Clipped, Distribution, Rounded
+from regcal.outcomes import Outcomes
+
+# Outcomes further than this share of a step from a multiple of it were not rounded to it.
+_OFF_STEP = 1e-6
+
+
+@dataclass(frozen=True)
+class Support:
+    """What is seen of a latent continuous Y: nothing beyond the ends, and multiples of a step.
+
+    Parameters
+    ----------
+    low, high : float
+        Ends at which what lies beyond is seen; infinite where there is none.
+    step : float
+        Distance of the values; 0 where they are continuous.
+
+    Examples
+    --------
+    >>> from regcal import Normal, Outcomes
+    >>> from regcal.calibrators import Support
+    >>> rain = Support(low=0.0)
+    >>> rain.seen(Outcomes.exact([0.0, 1.5])).lower  # no rain is at most 0
+    array([-inf,  1.5])
+    >>> rain.through(Normal([0.0], [1.0])).mass(0.0)
+    array([0.5])
+    """
+
+    low: float = -np.inf
+    high: float = np.inf
+    step: float = 0.0
+
+    @classmethod
+    def given(cls, support: Any, step: float = 0.0) -> "Support":
+        """Return the support that a user passed as a pair of ends."""
+        ends = [] if isinstance(support, str) or not hasattr(support, "__len__") else list(support)
+        if len(ends) != 2:
+            msg = (
+                f'support must be "auto", None or a pair (low, high), got {support!r}. '
+                "Write an end that there is none of as None: (0, None)."
+            )
+            raise ValueError(msg)
+        low, high = (
+            default if end is None else float(as_float_array(end, "support"))
+            for end, default in zip(ends, (-np.inf, np.inf), strict=True)
+        )
+        if not low < high:
+            msg = f"The ends of the support must increase, got {low} and {high}. Swap the two."
+            raise ValueError(msg)
+        return cls(low, high, step)
+
+    def __bool__(self) -> bool:
+        return self != Support()
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The outermost thresholds that tell outcomes apart."""
+        return self.low + 0.5 * self.step, self.high - 0.5 * self.step
+
+    def check(self, outcomes: Outcomes) -> None:
+        """Refuse outcomes that cannot be seen through it."""
+        beyond = (outcomes.lower > self.high) | (outcomes.upper < self.low)
+        if beyond.any():
+            row = int(np.flatnonzero(beyond)[0])
+            msg = (
+                f"{int(beyond.sum())} outcome(s) lie outside the support ({self.low}, {self.high}),"
+                f" the first is {outcomes.values[row]} at row {row}. Widen support, or correct them."
+            )
+            raise ValueError(msg)
+        if self.step > 0:
+            values = outcomes.lower[outcomes.exact_rows] / self.step
+            off = np.abs(values - np.round(values)) > _OFF_STEP
+            if off.any():
+                msg = (
+                    f"{int(off.sum())} outcome(s) are no multiples of step={self.step}, the first "
+                    f"is {values[off][0] * self.step}. Pass the step of their rounding, or None."
+                )
+                raise ValueError(msg)
+
+    def seen(self, outcomes: Outcomes) -> Outcomes:
+        """Return what outcomes tell of the latent variable."""
+        if not self:
+            return outcomes
+        lower, upper = outcomes.lower, outcomes.upper
+        at_low, at_high = lower <= self.low, upper >= self.high
+        if self.step > 0:
+            lower = (np.round(lower / self.step) - 0.5) * self.step
+            upper = (np.round(upper / self.step) + 0.5) * self.step
+        return Outcomes.unchecked(
+            np.where(at_low, -np.inf, lower), np.where(at_high, np.inf, upper)
+        )
+
+    def through(self, latent: Distribution) -> Distribution:
+        """Return the distribution of what is seen."""
+        dist = latent
+        if np.isfinite(self.low) or np.isfinite(self.high):
+            dist = Clipped(dist, self.low, self.high)
+        return Rounded(dist, self.step) if self.step > 0 else dist
+
+    def within(self, thresholds: Array, *, equally_spaced: bool) -> Array:
+        """Return thresholds within the ends, one at each end, between the values of a step."""
+        if not self:
+            return thresholds
+        low, high = self.ends
+        if equally_spaced:
+            first, last = np.clip(thresholds[[0, -1]], low, high)
+            thresholds = np.linspace(first, last, len(thresholds))
+        if self.step > 0:
+            thresholds = (np.floor(thresholds / self.step) + 0.5) * self.step
+        ends = [end for end in (low, high) if np.isfinite(end)]
+        return np.unique(np.concatenate([np.clip(thresholds, low, high), ends]))
+
+    def described(self) -> str:
+        """Return it in words; nothing for the whole line."""
+        words = [f"values at or below {self.low:g} are seen at {self.low:g}"] * bool(
+            np.isfinite(self.low)
+        )
+        words += [f"values at or above {self.high:g} are seen at {self.high:g}"] * bool(
+            np.isfinite(self.high)
+        )
+        words += [f"multiples of {self.step:g}"] * bool(self.step > 0)
+        return "; ".join(words)
