@@ -67,7 +67,13 @@ def quick(name):
         return regcal.AutoCalibrator([(one, quick(one)) for one in ("scale", "e-beta")])
     settings = {
         **{one: {"thresholds": 4} for one in ("e-logistic", "e-beta", "e-isotonic", "gpc")},
-        "gpc-paper": {"n_pairs": 30, "prediction_thresholds": 8, "random_state": 0},
+        # pairs are drawn, so that a weight of 2 is two rows on average only: no end to learn
+        "gpc-paper": {
+            "n_pairs": 30,
+            "prediction_thresholds": 8,
+            "random_state": 0,
+            "support": None,
+        },
     }
     return regcal.get_calibrator(name, **settings.get(name, {}))
 

@@ -80,7 +80,7 @@ class Outcomes:
         """
         if isinstance(y, cls):
             return y
-        if _has_fields(y):
+        if has_fields(y):
             return cls._of_events(y, y.dtype.names)
         if _is_pair(y):
             ends = as_float_array(y, "y")
@@ -98,6 +98,9 @@ class Outcomes:
             )
             raise ValueError(msg)
         event, time = fields if kinds[0] == "b" else fields[::-1]
+        if len(y) and y[time].min() < 0:
+            msg = f"{time} must not be negative, got {y[time].min()}. Times begin at 0."
+            raise ValueError(msg)
         return cls.right_censored(y[time], y[event])
 
     @classmethod
@@ -189,7 +192,7 @@ def _flags(observed: Any, n_rows: int) -> np.ndarray:
 
 def check_outcomes(y: Any, n_rows: int) -> Outcomes:
     """Return what was seen of as many outcomes as there are distributions."""
-    if not (isinstance(y, Outcomes) or _is_pair(y) or _has_fields(y)):
+    if not is_interval_data(y):
         return Outcomes.exact(check_targets(y, n_rows))
     outcomes = Outcomes.of(y)
     if len(outcomes) != n_rows:
@@ -201,9 +204,19 @@ def check_outcomes(y: Any, n_rows: int) -> Outcomes:
     return outcomes
 
 
-def _has_fields(y: Any) -> bool:
+def is_interval_data(y: Any) -> bool:
+    """Return whether y is more than a number per row."""
+    return isinstance(y, Outcomes) or _is_pair(y) or has_fields(y)
+
+
+def has_fields(y: Any) -> bool:
+    """Return whether y is a structured array."""
     return getattr(getattr(y, "dtype", None), "names", None) is not None
 
 
 def _is_pair(y: Any) -> bool:
-    return np.ndim(y) == 2 and np.shape(y)[1] == 2
+    shape = getattr(y, "shape", None)
+    if not isinstance(shape, tuple):
+        rows = y if isinstance(y, list | tuple) else ()
+        shape = (len(rows), len(rows[0])) if rows and isinstance(rows[0], list | tuple) else ()
+    return len(shape) == 2 and shape[1] == 2

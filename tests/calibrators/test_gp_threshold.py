@@ -8,7 +8,7 @@ from scipy.special import ndtr
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process import kernels as exact_kernels
 
-from regcal import DensityCalibrator, GPCalibrator, Normal
+from regcal import DensityCalibrator, GPCalibrator, Normal, Outcomes
 from regcal.calibrators.gp_threshold import PairCoordinates, started_pairs
 from regcal.calibrators.held_out import HeldOut
 from regcal.datasets import ToyMixture
@@ -67,7 +67,9 @@ def test_counts_against_loops(rng, resolution):
                     successes[j, cell] += weights[i] * below
                     sums[j, cell] += weights[i] * u
 
-    points = PairCoordinates(thresholds, resolution).observe(HeldOut(dist, y, weights))
+    points = PairCoordinates(thresholds, resolution).observe(
+        HeldOut(dist, Outcomes.exact(y), weights)
+    )
     merged = started_pairs(points, ScaleMap(1.0))
 
     found = np.zeros((3, 6, 96))

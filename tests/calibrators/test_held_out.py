@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import regcal
+from regcal import Outcomes
 from regcal.calibrators import held_out
 from regcal.calibrators.held_out import HeldOut, Sample
 
@@ -21,7 +22,8 @@ def rows_of(n, seed=0, weights=None):
     rng = np.random.default_rng(seed)
     loc = 2 * rng.normal(size=n)
     y = loc + 1.4 * rng.normal(size=n)
-    return HeldOut(regcal.Normal(loc, np.ones(n)), y, np.ones(n) if weights is None else weights)
+    weights = np.ones(n) if weights is None else weights
+    return HeldOut(regcal.Normal(loc, np.ones(n)), Outcomes.exact(y), weights)
 
 
 def sampled(rows, size, order=None):
@@ -80,7 +82,7 @@ def test_last_digits_do_not_matter(rng):
     rows = rows_of(5000)
     digits = 1 + rng.integers(-1, 2, (3, 5000)) * 2.0**-52
     dist = regcal.Normal(rows.dist.loc * digits[0], rows.dist.scale * digits[1])
-    noisy = HeldOut(dist, rows.y * digits[2], rows.weights)
+    noisy = HeldOut(dist, Outcomes.exact(rows.y * digits[2]), rows.weights)
 
     one, other = sampled(rows, 500), sampled(noisy, 500)
 
@@ -121,7 +123,7 @@ def test_a_sample_holds_nothing_but_its_rows():
         def cdf(points, places):
             return part.dist[places].cdf(points)
 
-        return HeldOut(regcal.CustomDistribution(cdf, len(part)), part.y, part.weights)
+        return HeldOut(regcal.CustomDistribution(cdf, len(part)), part.seen, part.weights)
 
     kept = Sample()
     for start in (0, 500, 1000):

@@ -260,7 +260,7 @@ class IntervalCoordinates:
     def observe(self, rows: HeldOut) -> Points:
         """Return a point per outcome: z and t at the lower, then at the upper end."""
         if rows.exact.all():
-            return Points.without_levels(np.empty(0), *np.empty((4, 0)))
+            return NO_INTERVALS
         some, low, high = rows.intervals
         used = low < high
         values = (low, some.seen.lower, high, some.seen.upper)
@@ -280,6 +280,10 @@ class IntervalCoordinates:
     def follows(self, other: "IntervalCoordinates") -> bool:
         """Return True: wider cells are unions of narrower ones."""
         return True
+
+
+# What there is where all outcomes are exact.
+NO_INTERVALS = Points.without_levels(np.empty(0), *np.empty((4, 0)))
 
 
 def target_cells(t: Array, width: float) -> Array:

@@ -7,7 +7,7 @@ process is expanded in a basis, and pairs are summed in cells, so that all of th
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -97,9 +97,7 @@ class PairCoordinates:
 
     def expected(self, rows: HeldOut, latent: Distribution) -> Points:
         """Return the pairs that `observe` leaves out, labelled by their expectation."""
-        values = np.stack(
-            [self._probits(rows.dist), expected_below(rows, latent, self.thresholds)]
-        )
+        values = np.stack([self._probits(rows.dist), expected_below(rows, latent, self.thresholds)])
         unknown = np.isnan(known_below(rows, self.thresholds))
         return Points.of_pairs(rows.weights, values).where(unknown.ravel())
 
@@ -234,7 +232,7 @@ class GPCalibrator(ProcessCalibrator):
         self.axes_ = MapAxes.around(observed.targets)
         observed = limited(observed)
         outcomes, intervals, pairs = observed.points
-        coordinates = observed.coordinates[2]
+        coordinates = cast(PairCoordinates, observed.coordinates[2])
         self.thresholds_ = coordinates.thresholds
         self.prediction_thresholds_ = None
         if self.prediction_thresholds is not None:

@@ -99,6 +99,4 @@ def _with_unknown(coordinates: Labelled, rows: HeldOut) -> HeldOut | None:
         return None
     every = -(-len(unknown) // _MAX_ROWS)
     chosen = some.take(unknown[::every])
-    return chosen.reweighted(
-        chosen.weights * (some.weights[unknown].sum() / chosen.weights.sum())
-    )
+    return chosen.reweighted(chosen.weights * (some.weights[unknown].sum() / chosen.weights.sum()))

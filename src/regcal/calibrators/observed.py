@@ -102,8 +102,10 @@ class Observed(WithoutCaches):
 
     @property
     def n_possible(self) -> int:
-        """How many outcomes are possible under their predictions, counted before they were merged."""
-        return self._n_possible if self._cells is not None else self.rows.n_possible
+        """The number of outcomes that are possible under their predictions."""
+        if self.n_rows == 0 or self._cells is not None:
+            return self._n_possible
+        return self.rows.n_possible
 
     @property
     def own_weights(self) -> Array:
@@ -236,9 +238,7 @@ class Observed(WithoutCaches):
         merged._n_possible += other._n_possible
         merged._targets = self._targets.merge(other._targets)
         merged._lay_out()
-        both = [
-            one._moved(one.layout, merged.layout, one.rows_as_given) for one in (self, other)
-        ]
+        both = [one._moved(one.layout, merged.layout, one.rows_as_given) for one in (self, other)]
         merged._cells = tuple(a + b for a, b in zip(*both, strict=True))
         merged._sample = self._sample.merge(other._sample)
         return merged

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import clone
@@ -229,7 +229,8 @@ class OneVsRestCalibrator(Calibrator):
         return (SegmentCoordinates(targets.thresholds(self.thresholds)),)
 
     def _solve(self, observed: Observed) -> None:
-        (segments,), (known,) = observed.coordinates, observed.points
+        (coordinates,), (known,) = observed.coordinates, observed.points
+        segments = cast(SegmentCoordinates, coordinates)
         self.thresholds_ = segments.thresholds
         self.maps_ = self._fitted_maps(known, segments)
 

@@ -54,9 +54,7 @@ class ScaleCalibrator(Calibrator):
 
     _needs_density = True
 
-    def __init__(
-        self, *, prior_rows: float = 1.0, support: Any = "auto", step: Any = None
-    ) -> None:
+    def __init__(self, *, prior_rows: float = 1.0, support: Any = "auto", step: Any = None) -> None:
         self.prior_rows = prior_rows
         self.support = support
         self.step = step
@@ -66,7 +64,8 @@ class ScaleCalibrator(Calibrator):
         return OutcomeCoordinates(), IntervalCoordinates.over(targets)
 
     def _solve(self, observed: Observed) -> None:
-        self.map_ = solve_scale(*observed.points, self.prior_rows)
+        outcomes, intervals = observed.points
+        self.map_ = solve_scale(outcomes, intervals, self.prior_rows)
 
     @property
     def factor_(self) -> float:
@@ -98,9 +97,7 @@ def solve_scale(outcomes: Points, intervals: Points, prior_rows: float = 1.0) ->
     return ScaleMap(1.0 / slope)
 
 
-def _slope_with_intervals(
-    weight: float, squares: float, intervals: Points, slope: float
-) -> float:
+def _slope_with_intervals(weight: float, squares: float, intervals: Points, slope: float) -> float:
     """Return the slope k of z -> k z that is most likely given intervals as well.
 
     Newton's method: w log k - k^2 z^2 / 2 + log P is concave in k.

@@ -72,8 +72,8 @@ class Support:
         if beyond.any():
             row = int(np.flatnonzero(beyond)[0])
             msg = (
-                f"{int(beyond.sum())} outcome(s) lie outside the support ({self.low}, {self.high}),"
-                f" the first is {outcomes.values[row]} at row {row}. Widen support, or correct them."
+                f"The outcome {outcomes.values[row]} lies outside the support "
+                f"({self.low}, {self.high}). Widen support=, or correct the outcome."
             )
             raise ValueError(msg)
         if self.step > 0:

@@ -116,17 +116,19 @@ class Targets:
         if not len(self.values):
             return other
         step = max(self.step, other.step)
-        values, *totals = (
+        values, weights, exact = (
             np.concatenate([getattr(self, name), getattr(other, name)])
             for name in ("values", "weights", "exact")
         )
-        both = _merged(values, np.stack(totals), 0.0) if step == 0 else (values, np.stack(totals))
+        totals = np.stack([weights, exact])
+        if step == 0:
+            values, totals = _merged(values, totals, step)
         outermost = (
             _outermost(self.lowest, other.lowest, 1.0),
             _outermost(self.highest, other.highest, -1.0),
         )
         ends = (min(self.low, other.low), max(self.high, other.high))
-        return self._in_cells(*both, step, ends, outermost)
+        return self._in_cells(values, totals, step, ends, outermost)
 
     def seen_through(self, support: Any, step: Any) -> "Targets":
         """Return the same with the support that the parameters of a calibrator ask for.
@@ -163,7 +165,7 @@ class Targets:
         return find_ends(*np.concatenate([self.lowest, middle, self.highest[:, ::-1]], axis=1))
 
     def _found_step(self) -> float | None:
-        """Return the smallest gap if all values are multiples of it and most occur more than once."""
+        """Return the smallest gap if all values are multiples of it, and shared by several rows."""
         gaps = np.diff(self.values)
         if self.step > 0 or not len(gaps) or self.weights.sum() < 2 * len(self.values):
             return None

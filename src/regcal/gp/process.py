@@ -85,7 +85,9 @@ class FittedProcess:
             The data, in the coefficients of this basis.
         """
         theta = self.posterior.theta
-        return replace(self, posterior=laplace_posterior(likelihood, self.prior, theta, self.posterior))
+        return replace(
+            self, posterior=laplace_posterior(likelihood, self.prior, theta, self.posterior)
+        )
 
     def moments(
         self, x0: ArrayLike, x1: ArrayLike, extra: ArrayLike | None = None

@@ -26,12 +26,15 @@ from regcal.calibrators.gp_paper import PaperGPCalibrator
 from regcal.calibrators.one_vs_rest import ColumnMaps, OneVsRestCalibrator, Reweighting
 from regcal.calibrators.pit import PITCalibrator
 from regcal.calibrators.scale import ScaleCalibrator
+from regcal.calibrators.support import Support
 from regcal.distributions import (
+    Clipped,
     Distribution,
     Histogram,
     Mixture,
     Normal,
     Quantiles,
+    Rounded,
     Samples,
     ScipyDistribution,
     Segmented,
@@ -113,6 +116,11 @@ class Number:
     def __call__(self, value: Any, sizes: Sizes) -> bool:
         good = _is_number(value) and np.isfinite(value)
         return bool(good and self.above < value and self.least <= value <= self.most)
+
+
+def number_or_infinite(value: Any, sizes: Sizes) -> bool:
+    """Return whether a value is an end of a support."""
+    return bool(_is_number(value) and not np.isnan(value))
 
 
 @dataclass(frozen=True)
@@ -294,6 +302,12 @@ _RULES: dict[type, dict[str, Check]] = {
     },
     # distributions
     Normal: {"loc": Numbers("rows"), "scale": Numbers("rows", above=0.0)},
+    Clipped: {
+        "base": Instance(Distribution),
+        "low": number_or_infinite,
+        "high": number_or_infinite,
+    },
+    Rounded: {"base": Instance(Distribution), "step": Number(above=0.0)},
     Histogram: {
         "masses": Numbers("rows", "n-1", least=0.0, most=1.0),
         "edges": Either(
@@ -363,7 +377,8 @@ _RULES: dict[type, dict[str, Check]] = {
     ColumnMaps: {"maps": Several(Instance(BaseEstimator)), "n_trials": Number(above=0.0)},
     Reweighting: {"maps": _SOME_MAPS},
     MapAxes: {"low": Number(), "high": Number()},
-    Calibrator: {"n_rows_seen_": Count()},
+    Support: {"low": number_or_infinite, "high": number_or_infinite, "step": Number(least=0.0)},
+    Calibrator: {"n_rows_seen_": Count(), "support_": Instance(Support)},
     ScaleCalibrator: {"map_": Instance(ScaleMap)},
     PITCalibrator: {"map_": Instance(ProbitMap)},
     ProcessCalibrator: {
@@ -389,6 +404,7 @@ _RULES: dict[type, dict[str, Check]] = {
     # models
     CalibratedModel: {"calibrator": Instance(Calibrator)},
     CalibratedRegressorCV: {
+        "support_": Instance(Support),
         "members_": Several(Instance(CalibratedModel)),
         "selection_": Instance(Calibrator),
         "n_features_in_": Count(),
@@ -491,6 +507,8 @@ _LAWS: dict[type, Callable[[Any], bool]] = {
     ScipyDistribution: _family_allows,
     Stacked: _stack_fits,
     MapAxes: lambda axes: bool(axes.low < axes.high),
+    Support: lambda support: bool(support.low < support.high),
+    Clipped: lambda clipped: bool(clipped.low < clipped.high),
     LaplacePosterior: _posterior_fits,
     FittedProcess: _process_fits,
     OneVsRestCalibrator: _segments_have_maps,

@@ -17,10 +17,20 @@ from sklearn.gaussian_process._gpc import _BinaryGaussianProcessClassifierLaplac
 from sklearn.model_selection import BaseCrossValidator, _split
 from sklearn.utils import Bunch, all_estimators
 
-from regcal import binary, calibrators, distributions, gp, grids, maps, regressor, tables
+from regcal import (
+    binary,
+    calibrators,
+    distributions,
+    gp,
+    grids,
+    maps,
+    outcomes,
+    regressor,
+    tables,
+)
 
 # The parts of regcal whose classes fitted objects consist of.
-_PARTS = (binary, calibrators, distributions, gp, grids, maps, regressor, tables)
+_PARTS = (binary, calibrators, distributions, gp, grids, maps, outcomes, regressor, tables)
 
 # Estimators whose compiled code reads memory as the stored arrays tell it to, unchecked: full names
 # and packages.

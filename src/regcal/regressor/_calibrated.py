@@ -19,14 +19,17 @@ from regcal._inspection import Auditable, FittedCard
 from regcal._validation import Array
 from regcal.adapters import check_can_predict, predict_dist
 from regcal.calibrators import AutoCalibrator, Calibrator, calibrator_names, get_calibrator
-from regcal.calibrators.base import fitted_copy
+from regcal.calibrators.base import fitted_copy, given_support
 from regcal.calibrators.held_out import HeldOut
+from regcal.calibrators.support import Support
+from regcal.calibrators.targets import Targets
 from regcal.distributions import Distribution, Mixture
+from regcal.outcomes import Outcomes
 from regcal.regressor._folds import (
     Fold,
     as_weights,
+    check_outcome_data,
     check_table,
-    check_training_data,
     fit_copy,
     fit_folds,
     input_tags,
@@ -51,9 +54,9 @@ class CalibratedModel:
     estimator: Any
     calibrator: Calibrator
 
-    def predict_dist(self, X: Any) -> Distribution:
-        """Return calibrated distributions."""
-        return self.calibrator.transform(predict_dist(self.estimator, X))
+    def predict_latent(self, X: Any) -> Distribution:
+        """Return calibrated distributions of the variable behind what is seen."""
+        return self.calibrator.transform_latent(predict_dist(self.estimator, X))
 
 
 class CalibratedRegressorCV(
@@ -89,6 +92,13 @@ class CalibratedRegressorCV(
         Number of models fitted at once, through joblib.
     point : {"mean", "median"}, default="mean"
         What `predict` returns.
+    support : {"auto", None} or (low, high), default="auto"
+        Ends at which outcomes beyond are seen, such as 0 for rain: found where outcomes pile up,
+        none, or given; write an end that there is none of as None. With "auto", a calibrator
+        that says otherwise is followed.
+    step : float or "auto", optional
+        Distance of the values that outcomes are rounded to: 1 for counts. The result then is a
+        distribution of these values.
 
     Attributes
     ----------
@@ -96,6 +106,8 @@ class CalibratedRegressorCV(
         Fitted models with their calibrators; their distributions are averaged.
     ensemble_ : bool
         The value of `ensemble` that was used.
+    support_ : Support
+        Ends and step through which outcomes are seen.
     selection_ : AutoCalibrator
         How the method was chosen, if that was asked for; see its ``scores_``.
     n_features_in_, feature_names_in_
@@ -125,6 +137,8 @@ class CalibratedRegressorCV(
         n_jobs: int | None = None,
         *,
         point: str = "mean",
+        support: Any = "auto",
+        step: Any = None,
     ) -> None:
         self.estimator = estimator
         self.calibrator = calibrator
@@ -132,6 +146,8 @@ class CalibratedRegressorCV(
         self.ensemble = ensemble
         self.n_jobs = n_jobs
         self.point = point
+        self.support = support
+        self.step = step
 
     # ----------------------------------------------------------------------------------------- fit
 
@@ -143,7 +159,9 @@ class CalibratedRegressorCV(
         Parameters
         ----------
         X : array-like or frame of shape (n_rows, n_features)
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_rows,), Outcomes, or a structured array of (event, time)
+            The model itself is fitted to numbers: of an interval, to the end that is known or to
+            the middle. Structured arrays are passed on to it as they are.
         sample_weight : array-like of shape (n_rows,), optional
             For the calibrator, and for the estimator if it takes weights.
         groups : array-like of shape (n_rows,), optional
@@ -156,25 +174,25 @@ class CalibratedRegressorCV(
         self
         """
         self._check_options()
-        X, y = check_training_data(self, X, y)
-        if len(y) > 1 and np.ptp(y) == 0:
+        X, y, seen = check_outcome_data(self, X, y)
+        if len(seen) > 1 and np.ptp(seen.values) == 0:
             msg = (
-                f"All {len(y)} values of y are {y[0]}, so there is no uncertainty to calibrate. "
-                "Check that y is the target."
+                f"All {len(seen)} values of y are {seen.values[0]}, so there is no uncertainty to "
+                "calibrate. Check that y is the target."
             )
             raise ValueError(msg)
         sample_weight = as_weights(sample_weight, len(y))
         routing = get_config()["enable_metadata_routing"]
         weights = np.ones(len(y)) if sample_weight is None else sample_weight
         if isinstance(self.estimator, FrozenEstimator):
-            models, held_out = [self.estimator], [self._held_out(self.estimator, X, y, weights)]
+            models, held_out = [self.estimator], [self._held_out(self.estimator, X, seen, weights)]
             self.ensemble_ = False
         else:
             routed = route_metadata(self, routing, sample_weight, groups, fit_params)
             folds = make_folds(self.cv, X, y, routed.splitter.split)
             to_fit = routed.estimator.fit
             models = fit_folds(self.estimator, X, y, folds, to_fit, self.n_jobs)
-            held_out = self._held_out_folds(models, folds, X, y, weights)
+            held_out = self._held_out_folds(models, folds, X, seen, weights)
             self.ensemble_ = self._resolved_ensemble(models[0], held_out)
             if not self.ensemble_:
                 models = [fit_copy(self.estimator, X, y, to_fit)]
@@ -218,14 +236,14 @@ class CalibratedRegressorCV(
             return bool(n_rows < _FEW_ROWS)
         return bool(n_rows >= _ENOUGH_ROWS) and _explained_share(pooled) < _LEAST_EXPLAINED
 
-    def _held_out(self, model: Any, X: Any, y: Array, weights: Array) -> HeldOut:
-        return HeldOut(predict_dist(model, X), y, weights)
+    def _held_out(self, model: Any, X: Any, seen: Outcomes, weights: Array) -> HeldOut:
+        return HeldOut(predict_dist(model, X), seen, weights)
 
     def _held_out_folds(
-        self, models: list[Any], folds: list[Fold], X: Any, y: Array, weights: Array
+        self, models: list[Any], folds: list[Fold], X: Any, seen: Outcomes, weights: Array
     ) -> list[HeldOut]:
         return [
-            self._held_out(model, _safe_indexing(X, test), y[test], weights[test])
+            self._held_out(model, _safe_indexing(X, test), seen[test], weights[test])
             for model, (_, test) in zip(models, folds, strict=True)
         ]
 
@@ -233,11 +251,12 @@ class CalibratedRegressorCV(
         """Pair the models with calibrators, one per fold or one for all."""
         pooled = HeldOut.joined(held_out)
         calibrator = self._resolved_calibrator(pooled)
-        calibrator.warn_of_impossible(pooled.n_possible, len(pooled))
+        possible = pooled.through(self.support_).n_possible
+        calibrator.warn_of_impossible(possible, len(pooled))
         parts = [part.counted() for part in (held_out if self.ensemble_ else [pooled])]
         self._warn_of_constant(parts)
         fitted = Parallel(n_jobs=self.n_jobs)(
-            delayed(fitted_copy)(calibrator, part) for part in parts
+            delayed(fitted_copy)(calibrator, part, self.support_) for part in parts
         )
         return [CalibratedModel(*pair) for pair in zip(models, fitted, strict=True)]
 
@@ -259,11 +278,21 @@ class CalibratedRegressorCV(
     def _resolved_calibrator(self, pooled: HeldOut) -> Calibrator:
         named = isinstance(self.calibrator, str)
         calibrator = get_calibrator(self.calibrator) if named else self.calibrator
+        self.support_ = self._resolved_support(calibrator, pooled.counted())
         if pooled.counted().constant or not isinstance(calibrator, AutoCalibrator):
             self.__dict__.pop("selection_", None)  # of an earlier fit
             return calibrator
-        self.selection_ = clone(calibrator)
-        return self.selection_.select(pooled.dist, pooled.y, sample_weight=pooled.weights)
+        self.selection_ = given_support(clone(calibrator), self.support_)
+        return self.selection_.select(pooled.dist, pooled.seen, sample_weight=pooled.weights)
+
+    def _resolved_support(self, calibrator: Calibrator, pooled: HeldOut) -> Support:
+        """Return the support of all outcomes, so that no fold has another."""
+        own = calibrator.get_params(deep=False)
+        wanted = {"support": self.support, "step": self.step}
+        for name, default in (("support", "auto"), ("step", None)):
+            if isinstance(wanted[name], type(default)) and wanted[name] == default:
+                wanted[name] = own.get(name)
+        return Targets.of_outcomes(pooled.seen, pooled.weights).seen_through(**wanted).support
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where metadata given to `fit` go."""
@@ -285,8 +314,8 @@ class CalibratedRegressorCV(
         check_is_fitted(self, "members_")
         X = check_table(self, X)
         with warned_once(self, X):
-            dists = [member.predict_dist(X) for member in self.members_]
-        return dists[0] if len(dists) == 1 else Mixture(dists)
+            latent = [member.predict_latent(X) for member in self.members_]
+        return self.support_.through(latent[0] if len(latent) == 1 else Mixture(latent))
 
     def predict(self, X: Any) -> Array:
         """Return the mean of each row's distribution, or its median if `point` says so."""

@@ -25,6 +25,7 @@ from sklearn.utils.validation import (
 )
 
 from regcal._validation import Array, as_float_array, check_weights
+from regcal.outcomes import Outcomes, has_fields, is_interval_data
 
 Fold = tuple[np.ndarray, np.ndarray]
 
@@ -85,6 +86,21 @@ def check_training_data(owner: Any, X: Any, y: Any) -> tuple[Any, Array]:
     y = column_or_1d(y, warn=True)
     check_consistent_length(X, y)
     return X, y
+
+
+def check_outcome_data(owner: Any, X: Any, y: Any) -> tuple[Any, Any, Outcomes]:
+    """Record the columns of `X` on `owner`; return `X`, what a model is fitted to, and outcomes.
+
+    A model is fitted to numbers: of an interval, to the end that is known or to the middle. Arrays
+    of (event, time) are passed on as they are, since models of survival times take them.
+    """
+    if not is_interval_data(y):
+        X, y = check_training_data(owner, X, y)
+        return X, y, Outcomes.exact(y)
+    seen = Outcomes.of(y)
+    X = check_table(owner, X, reset=True)
+    check_consistent_length(X, seen.lower)
+    return X, y if has_fields(y) else seen.values, seen
 
 
 def router_for(owner: Any) -> MetadataRouter:
