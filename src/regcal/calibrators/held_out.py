@@ -293,10 +293,17 @@ def _plain(dist: Distribution) -> Distribution:
 def uniforms_of(rows: HeldOut) -> Array:
     """Return numbers in (0, 1] that look random and follow from each row's z and y alone."""
     mixed = np.zeros(len(rows), dtype=np.uint64)
-    for values in (rows.z, rows.seen.lower, rows.seen.upper - rows.seen.lower):
-        # adding 0 makes of -0.0 what it is equal to
-        mixed = _scrambled(mixed ^ (without_last_digits(values) + 0.0).view(np.uint64))
+    for values in (rows.z, rows.y):
+        mixed = _scrambled(mixed ^ _seven_digits(values))
+    if not rows.seen.exact_rows.all():
+        widths = _seven_digits(rows.seen.upper - rows.seen.lower)
+        mixed = np.where(rows.seen.exact_rows, mixed, _scrambled(mixed ^ widths))
     return ((mixed >> np.uint64(11)).astype(np.float64) + 1.0) * 2.0**-53
+
+
+def _seven_digits(values: Array) -> np.ndarray:
+    """Return the bits of numbers without their last digits; -0.0 is what it is equal to, 0."""
+    return (without_last_digits(values) + 0.0).view(np.uint64)
 
 
 def _scrambled(x: np.ndarray) -> np.ndarray:
