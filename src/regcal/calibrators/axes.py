@@ -6,6 +6,8 @@ import numpy as np
 
 from regcal._validation import Array
 from regcal.calibrators.targets import Targets
+from regcal.maps import Axis
+from regcal.maps.axis import LINEAR
 
 # Beyond this many standard deviations the process is frozen and eta goes on as a straight line.
 LARGEST_PROBIT = 6.0
@@ -22,10 +24,13 @@ class MapAxes:
     ----------
     low, high : float
         Range of targets.
+    axis : Axis
+        Along which they are seen.
     """
 
     low: float
     high: float
+    axis: Axis = LINEAR
 
     @classmethod
     def around(cls, targets: Targets) -> "MapAxes":
@@ -38,12 +43,13 @@ class MapAxes:
             raise ValueError(msg)
         extra = _MARGIN * (targets.high - targets.low)
         low, high = targets.support.ends
-        return cls(max(targets.low - extra, low), min(targets.high + extra, high))
+        return cls(max(targets.low - extra, low), min(targets.high + extra, high), targets.axis)
 
     @property
-    def halfwidth(self) -> float:
-        """Half of the range of targets."""
-        return 0.5 * (self.high - self.low)
+    def places(self) -> tuple[float, float]:
+        """The ends of the range on the axis."""
+        low, high = self.axis(np.array([self.low, self.high]))
+        return float(low), float(high)
 
     def probit_axis(self, u: Array) -> Array:
         """Return the bounded coordinate of a probit."""
@@ -56,4 +62,14 @@ class MapAxes:
 
     def target_axis(self, t: Array) -> Array:
         """Return the coordinate of a target, within [-1, 1]."""
-        return np.clip((t - self.low) / self.halfwidth - 1.0, -1.0, 1.0)
+        return self.coordinate(self.axis(t))
+
+    def coordinate(self, place: Array) -> Array:
+        """Return the coordinate of a place on the axis, within [-1, 1]."""
+        low, high = self.places
+        return np.clip((place - low) / (0.5 * (high - low)) - 1.0, -1.0, 1.0)
+
+    def target_axis_slope(self, t: Array) -> Array:
+        """Return d s / d t."""
+        low, high = self.places
+        return self.axis.slope(t) / (0.5 * (high - low))

@@ -30,6 +30,9 @@ SMALLEST, LARGEST = 2.0**-30, 2.0**20
 # Cells per range of the targets, or up to twice as many, in which outcomes are observed.
 OBSERVED_CELLS = 256
 
+# Probits are cut here, where their squares can still be summed.
+_FARTHEST = 1e140
+
 # Edges of cells are off the round numbers, at which many rows may lie.
 _OFF_ROUND = 1.0123
 
@@ -223,8 +226,8 @@ class OutcomeCoordinates:
     def observe(self, rows: HeldOut) -> Points:
         """Return a point per possible outcome."""
         possible = np.isfinite(rows.z) & rows.exact
-        z, weights = rows.z[possible], rows.weights[possible]
-        return Points.without_levels(weights, z, z * z)
+        z = np.clip(rows.z[possible], -_FARTHEST, _FARTHEST)
+        return Points.without_levels(rows.weights[possible], z, z * z)
 
     def cells(self, points: Points) -> np.ndarray:
         """Return cells as wide as 1 / 4096 of the probit."""

@@ -12,6 +12,7 @@ import numpy as np
 from regcal._validation import Array
 from regcal.calibrators.axes import LARGEST_PROBIT, MapAxes
 from regcal.calibrators.cells import (
+    LARGEST,
     OBSERVED_CELLS,
     Coordinates,
     IntervalCoordinates,
@@ -46,7 +47,7 @@ from regcal.maps import ProbitMap
 # benchmarks/PARTS.md, "rounding": without it -0.067 nats and CRPS +4.8 % (doctor visits), but
 # +0.066 nats (affairs).
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(3)
-_COARSE = 2e-3  # steps below this share of the half-range are as good as none
+_COARSE = 2e-3  # steps below this share of half the axis are as good as none
 
 # Where eta is asked to increase: on the paths of so many rows at so many targets. A small weight
 # rules out maps that fold back, without pushing slopes up where the density is truly low.
@@ -89,7 +90,8 @@ class PathCoordinates:
     def observe(self, rows: HeldOut) -> Points:
         """Return a point per outcome."""
         used = np.isfinite(rows.z) & np.isfinite(rows.log_spread) & rows.exact
-        values = (rows.z[used], rows.y[used], rows.log_spread[used])
+        u = np.clip(rows.z[used], -LARGEST, LARGEST)
+        values = (u, rows.y[used], rows.log_spread[used])
         return Points.without_levels(rows.weights[used], *values)
 
     def cells(self, points: Points) -> np.ndarray:
@@ -161,7 +163,7 @@ def on_paths(points: Points, start: ProbitMap, axes: MapAxes, step: float) -> Pa
     weights = points.weights[:, np.newaxis]
     with np.errstate(over="ignore"):
         spread = np.exp(log_spread)
-    if step >= _COARSE * axes.halfwidth:
+    if step * axes.target_axis_slope(t).max(initial=0.0) >= _COARSE:
         shifts = 0.5 * step * _NODES
         u, t, weights = u + shifts / spread, t + shifts, weights * (0.5 * _NODE_WEIGHTS)
     image, slope = start.image_and_slope(u)
@@ -179,9 +181,9 @@ def placed(
     beyond = np.abs(u) > LARGEST_PROBIT
     targets = np.where(beyond, exits, targets)
     with np.errstate(over="ignore"):
-        spread = np.where(beyond, 0.0, spread / axes.halfwidth)
+        spread = np.where(beyond, 0.0, spread * axes.target_axis_slope(targets))
     points = PathPoints(
-        u.ravel(),
+        np.clip(u, -LARGEST_PROBIT, LARGEST_PROBIT).ravel(),
         axes.target_axis(targets).ravel(),
         np.broadcast_to(spread, u.shape).ravel(),
         np.broadcast_to(weights, u.shape).ravel(),
@@ -199,7 +201,7 @@ def barrier_points(rows: HeldOut, start: ProbitMap, axes: MapAxes) -> PathPoints
     chosen = order[np.searchsorted(share, levels)]
     # a row that occurs twice is one row
     chosen = chosen[np.sort(np.unique(rows.distinct[chosen], return_index=True)[1])]
-    targets = np.linspace(axes.low, axes.high, _BARRIER_LEVELS + 2)[1:-1]
+    targets = axes.axis.inverse(np.linspace(*axes.places, _BARRIER_LEVELS + 2)[1:-1])
     grid = np.broadcast_to(targets, (len(chosen), len(targets)))
     dist: Distribution = Transformed(rows.dist[chosen], start)
     u, logslope = dist._probit_and_logslope(grid)

@@ -210,9 +210,10 @@ class PaperGPCalibrator(Calibrator):
     def _tabulated(self) -> Surface:
         """Tabulate the classifier on the probit scale, where it can be made increasing."""
         u = np.linspace(-LARGEST_PROBIT, LARGEST_PROBIT, _TABLE[0])
-        t = np.linspace(self.axes_.low, self.axes_.high, _TABLE[1])
-        probability = self.calibration_map(t, ndtr(u)[:, np.newaxis])
-        return faded_surface(u, t, ndtri(np.clip(probability, 1e-12, 1 - 1e-12)))
+        t = np.linspace(*self.axes_.places, _TABLE[1])
+        probability = self.calibration_map(self.axes_.axis.inverse(t), ndtr(u)[:, np.newaxis])
+        eta = ndtri(np.clip(probability, 1e-12, 1 - 1e-12))
+        return faded_surface(u, t, eta, self.axes_.axis)
 
     def _transform(self, dist: Distribution) -> Distribution:
         calibrated = Transformed(dist, self.map_)

@@ -18,7 +18,7 @@ from regcal.calibrators.axes import LARGEST_PROBIT, MapAxes
 from regcal.calibrators.cells import Points
 from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.observed import Observed
-from regcal.calibrators.pit import solve_pit
+from regcal.calibrators.pit import solve_pit, without_gross_errors
 from regcal.calibrators.scale import solve_scale
 from regcal.distributions import Transformed
 from regcal.gp import (
@@ -33,7 +33,7 @@ from regcal.gp import (
     log_interval,
 )
 from regcal.gp.laplace import LaplaceLikelihood
-from regcal.maps import ProbitMap, Surface, log_change
+from regcal.maps import Axis, ProbitMap, Surface, log_change
 from regcal.maps.scale import IDENTITY
 from regcal.maps.surface_curves import SMALLEST_SLOPE
 
@@ -110,6 +110,7 @@ def choose_start(outcomes: Points, intervals: Points) -> ProbitMap:
     # (gpc) and 12 (gp-density) of 20 sets are better by more than 0.005 nats, 2 and 1 worse.
     if len(outcomes) + len(intervals) == 0:
         return IDENTITY
+    outcomes = without_gross_errors(outcomes)
     scale, pit = solve_scale(outcomes, intervals), solve_pit(outcomes, intervals)
     price = 0.5 * np.log(outcomes.weights.sum() + intervals.weights.sum())
 
@@ -169,7 +170,7 @@ class IdentityPrior:
             slope = 1.0 + float(process.posterior.coefficients[1])
             ends = (variance[0].mean(), variance[-1].mean())
             slopes = [max(slope / np.sqrt(1.0 + end), SMALLEST_SLOPE) for end in ends]
-        return Surface(u, t, eta - u[:, np.newaxis], (slopes[0], slopes[1]), start)
+        return Surface(u, t, eta - u[:, np.newaxis], (slopes[0], slopes[1]), start, axes.axis)
 
     def checked(
         self, surface: Surface, outcomes: Points, intervals: Points, rows: HeldOut
@@ -212,7 +213,7 @@ class FlatPrior:
     def surface(self, process: FittedProcess, axes: MapAxes, start: ProbitMap) -> Surface:
         """Return the map, which fades into the identity."""
         u, t, eta, _ = averaged_table(process, axes, self)
-        return faded_surface(u, t, eta)
+        return faded_surface(u, t, eta, axes.axis)
 
     def checked(
         self, surface: Surface, outcomes: Points, intervals: Points, rows: HeldOut
@@ -259,14 +260,14 @@ def fit_map_process(
 def averaged_table(
     process: FittedProcess, axes: MapAxes, prior: Prior
 ) -> tuple[Array, Array, Array, Array]:
-    """Return u, t, and on their grid eta averaged over the posterior, and the variance.
+    """Return u, places of t, and on their grid eta averaged over the posterior, and the variance.
 
     The grid resolves the process.
     """
     x_scale, s_scale = process.lengthscales
     u = np.linspace(-LARGEST_PROBIT, LARGEST_PROBIT, int(np.clip(24 / x_scale, 48, 320)) + 1)
-    t = np.linspace(axes.low, axes.high, int(np.clip(8 / s_scale, 32, 160)) + 1)
-    grid = axes.probit_axis(u), axes.target_axis(t), prior.columns(u)[:, np.newaxis, :]
+    t = np.linspace(*axes.places, int(np.clip(8 / s_scale, 32, 160)) + 1)
+    grid = axes.probit_axis(u), axes.coordinate(t), prior.columns(u)[:, np.newaxis, :]
     mean, variance = process.mean_grid(*grid), process.variance_grid(*grid)
     # benchmarks/PARTS.md, "averaging": without it -0.099 (gpc) and -0.080 nats (gp-density) with 40
     # rows; with all rows within 0.002
@@ -274,14 +275,15 @@ def averaged_table(
     return u, t, eta, variance
 
 
-def faded_surface(u: Array, t: Array, eta: Array) -> Surface:
+def faded_surface(u: Array, t: Array, eta: Array, axis: Axis) -> Surface:
     """Return a map that fades into the identity where the base says nearly 0 or nearly 1.
 
     A classifier whose prior is 1/2 never reaches 0 and 1, so that mass would be left at infinity.
     """
     share = np.clip((LARGEST_PROBIT - np.abs(u)) / (LARGEST_PROBIT - _FADING_PROBIT), 0.0, 1.0)
     smooth = share**2 * (3.0 - 2.0 * share)
-    return Surface(u, t, smooth[:, np.newaxis] * (eta - u[:, np.newaxis]), (1.0, 1.0))
+    h = smooth[:, np.newaxis] * (eta - u[:, np.newaxis])
+    return Surface(u, t, h, (1.0, 1.0), axis=axis)
 
 
 # --------------------------------------------------------------------------------------- 6. check

@@ -16,7 +16,7 @@ from regcal.calibrators.held_out import HeldOut
 from regcal.distributions import Distribution
 from regcal.distributions.base import mass_between
 
-# Labels that move less than this are settled; a probability is their average over many rows.
+# Labels that move less than this on average are settled, as probabilities are averages of them.
 _TOLERANCE = 1e-3
 _MAX_ROUNDS = 50
 
@@ -83,7 +83,8 @@ def settle_labels(
     labels = np.full(1, np.inf)
     for _ in range(_MAX_ROUNDS):
         expected = coordinates.expected(some, calibrated(some.dist))
-        if np.abs(expected.values[1] - labels).max() < _TOLERANCE:
+        moved = np.abs(expected.values[1] - labels)
+        if np.average(moved, weights=expected.weights) < _TOLERANCE:
             break
         labels = expected.values[1]
         calibrated = improve(expected)

@@ -1,7 +1,7 @@
 """Recalibration of the probability integral transform (Kuleshov, Fenner and Ermon, 2018)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,13 @@ from scipy.special import log_ndtr, ndtri, ndtri_exp
 
 from regcal._validation import Array
 from regcal.calibrators.base import Calibrator
-from regcal.calibrators.cells import Coordinates, IntervalCoordinates, OutcomeCoordinates, Points
+from regcal.calibrators.cells import (
+    NO_INTERVALS,
+    Coordinates,
+    IntervalCoordinates,
+    OutcomeCoordinates,
+    Points,
+)
 from regcal.calibrators.held_out import without_last_digits
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.scale import check_prior_rows, solve_scale
@@ -22,6 +28,10 @@ from regcal.maps import PiecewiseMap
 _MIN_KNOTS, _MAX_KNOTS = 4, 16
 _OUTER_LEVEL = 0.02
 _SMALLEST_GAP = 0.05
+
+# Outcomes further out, in units of their central spread, count as if they were there: a gross error
+# says no more than that something may be far out.
+_FARTHEST = 20.0
 
 # More outcomes than this are merged: their neighbours are next to equal.
 _MAX_POINTS = 10_000
@@ -165,6 +175,17 @@ def _mid_ranks(weights: Array) -> Array:
     return (np.cumsum(weights) - 0.5 * weights) / weights.sum()
 
 
+def without_gross_errors(outcomes: Points, prior_rows: float = 2.0) -> Points:
+    """Return outcomes of which none is further out than `_FARTHEST` central spreads."""
+    if len(outcomes) == 0:
+        return outcomes
+    data = _standardise(outcomes, NO_INTERVALS, prior_rows)
+    room = _FARTHEST * data.factor
+    z, squares = outcomes.values
+    inside = np.clip(z, data.shift - room, data.shift + room)
+    return replace(outcomes, values=np.stack([inside, np.where(inside == z, squares, inside**2)]))
+
+
 def _standardise(outcomes: Points, intervals: Points, prior_rows: float) -> _Standard:
     """Shift and scale by the middle and the central spread, pulled towards 0 and 1.
 
@@ -176,11 +197,11 @@ def _standardise(outcomes: Points, intervals: Points, prior_rows: float) -> _Sta
     share = weights.sum() / (weights.sum() + prior_rows)
     factor = np.sqrt(share * (0.5 * (high - low)) ** 2 + 1 - share)
     shift = share * middle
-    quantiles = (z - shift) / factor
+    quantiles = np.clip((z - shift) / factor, -_FARTHEST, _FARTHEST)
     values = quantiles
     if len(intervals):
         z, weights = _in_cells(*_merge_ties(outcomes.values[0], outcomes.weights))
-        values = (z - shift) / factor
+        values = np.clip((z - shift) / factor, -_FARTHEST, _FARTHEST)
     ends = tuple((intervals.values[row] - shift) / factor for row in (0, 2))
     return _Standard(
         values, weights, (ends[0], ends[1]), intervals.weights, shift, factor, quantiles, probits

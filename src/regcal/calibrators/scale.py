@@ -7,13 +7,20 @@ import numpy as np
 from regcal.calibrators.base import Calibrator
 from regcal.calibrators.cells import Coordinates, IntervalCoordinates, OutcomeCoordinates, Points
 from regcal.calibrators.observed import Observed
-from regcal.calibrators.targets import Targets
+from regcal.calibrators.targets import Targets, weighted_median
 from regcal.distributions import Distribution, Transformed
 from regcal.gp import interval_derivatives
 from regcal.maps import ScaleMap
 
 _MAX_STEPS = 50
 _TOLERANCE = 1e-10
+
+# Outcomes further out count as if they were so many standard deviations out: one in 25 may be a
+# gross error.
+_FARTHEST = 5.0
+
+# The median of |Z| for a standard normal Z.
+_MEDIAN_SIZE = 0.6744897501960817
 
 
 class ScaleCalibrator(Calibrator):
@@ -87,14 +94,32 @@ def check_prior_rows(prior_rows: float) -> None:
 
 
 def solve_scale(outcomes: Points, intervals: Points, prior_rows: float = 1.0) -> ScaleMap:
-    """Return the most likely scale of points in `OutcomeCoordinates` and `IntervalCoordinates`."""
+    """Return the most likely scale of points in `OutcomeCoordinates` and `IntervalCoordinates`.
+
+    Outcomes further out than five of its standard deviations count as if they were there, so that
+    one gross error does not spoil all predictions.
+    """
     weight = prior_rows + outcomes.weights.sum()
-    squares = prior_rows + outcomes.weights @ outcomes.values[1]
-    # the zero of d/ds of sum w (-log s - z^2 / (2 s^2)), with prior rows that have z^2 = 1
-    slope = float(np.sqrt(weight / squares))
-    if len(intervals):
-        slope = _slope_with_intervals(weight, squares, intervals, slope)
+    squares = outcomes.values[1]
+    # from the middle outwards, so that few far outcomes never get a hold on it
+    slope = 1.0 / max(_central_spread(outcomes), 1.0 / _FARTHEST)
+    for _ in range(_MAX_STEPS):
+        limited = np.minimum(squares, (_FARTHEST / slope) ** 2)
+        # the zero of d/ds of sum w (-log s - z^2 / (2 s^2)), with prior rows that have z^2 = 1
+        total = prior_rows + outcomes.weights @ limited
+        before, slope = slope, float(np.sqrt(weight / total))
+        if len(intervals):
+            slope = _slope_with_intervals(weight, total, intervals, slope)
+        if limited.max(initial=0.0) == squares.max(initial=0.0) or np.isclose(before, slope):
+            break
     return ScaleMap(1.0 / slope)
+
+
+def _central_spread(outcomes: Points) -> float:
+    """Return the root of the median square over that of a standard normal variable."""
+    if len(outcomes) == 0:
+        return 1.0
+    return np.sqrt(weighted_median(outcomes.values[1], outcomes.weights)) / _MEDIAN_SIZE
 
 
 def _slope_with_intervals(weight: float, squares: float, intervals: Points, slope: float) -> float:
@@ -103,12 +128,11 @@ def _slope_with_intervals(weight: float, squares: float, intervals: Points, slop
     Newton's method: w log k - k^2 z^2 / 2 + log P is concave in k.
     """
     low, high, w = intervals.values[0], intervals.values[2], intervals.weights
-    finite = [np.where(np.isfinite(end), end, 0.0) for end in (low, high)]
+    a, b = (np.where(np.isfinite(end), end, 0.0) for end in (low, high))
     for _ in range(_MAX_STEPS):
         at = interval_derivatives(slope * low, slope * high)
-        a, b = finite
-        gradient = weight / slope - slope * squares + w @ (at.first[0] * a + at.first[1] * b)
         aa, ab, bb = at.second
+        gradient = weight / slope - slope * squares + w @ (at.first[0] * a + at.first[1] * b)
         curvature = weight / slope**2 + squares - w @ (aa * a * a + 2.0 * ab * a * b + bb * b * b)
         step = gradient / curvature
         slope = max(slope + step, 0.5 * slope)

@@ -106,14 +106,11 @@ class Support:
             dist = Clipped(dist, self.low, self.high)
         return Rounded(dist, self.step) if self.step > 0 else dist
 
-    def within(self, thresholds: Array, *, equally_spaced: bool) -> Array:
+    def within(self, thresholds: Array) -> Array:
         """Return thresholds within the ends, one at each end, between the values of a step."""
         if not self:
             return thresholds
         low, high = self.ends
-        if equally_spaced:
-            first, last = np.clip(thresholds[[0, -1]], low, high)
-            thresholds = np.linspace(first, last, len(thresholds))
         if self.step > 0:
             thresholds = (np.floor(thresholds / self.step) + 0.5) * self.step
         ends = [end for end in (low, high) if np.isfinite(end)]

@@ -8,8 +8,12 @@ import numpy as np
 from regcal._validation import Array, check_weights
 from regcal.calibrators.support import Support
 from regcal.grids import make_thresholds
+from regcal.maps import Axis
 from regcal.outcomes import Outcomes
 from regcal.support import find_ends
+
+# Widths of the axes to choose from, in median absolute deviations.
+_WIDTHS = (1.0, 3.0, 10.0)
 
 # So many of the outermost distinct values are counted exactly.
 _OUTERMOST = 4
@@ -56,6 +60,8 @@ class Targets:
         weights. They are counted exactly however many outcomes there are.
     support : Support
         Through what outcomes are seen.
+    axis : Axis
+        Along which maps see them.
 
     Examples
     --------
@@ -74,6 +80,7 @@ class Targets:
     lowest: Array = field(default_factory=_no_values)
     highest: Array = field(default_factory=_no_values)
     support: Support = field(default_factory=Support)
+    axis: Axis = field(default_factory=Axis)
 
     @classmethod
     def of(cls, y: Any, sample_weight: Any = None) -> Self:
@@ -153,7 +160,27 @@ class Targets:
             wanted = Support.given(support, width)
         if not (wanted.low <= self.low and self.high <= wanted.high):
             wanted.check(Outcomes.exact([self.low, self.high]))
-        return replace(self, support=wanted)
+        return replace(self, support=wanted)._on_axis()
+
+    def _on_axis(self) -> "Targets":
+        """Return the same with the axis on which values between the ends look most normal.
+
+        By the profile likelihood of a normal distribution on each axis, as for the
+        transformations of Box and Cox (1964).
+        """
+        inside = (self.values > self.support.low) & (self.values < self.support.high)
+        values, weights = self.values[inside], self.weights[inside]
+        if len(values) < 2:
+            return self
+        centre = weighted_median(values, weights)
+        width = weighted_median(np.abs(values - centre), weights)
+        if not width > _SMALLEST_GAP * abs(centre):
+            return self
+        bent = [Axis(centre, factor * width) for factor in _WIDTHS]
+        fits = [_normal_fit(axis, values, weights) for axis in bent]
+        # worth its two parameters, by the Bayesian information criterion
+        worth = max(fits) - _normal_fit(Axis(), values, weights) > np.log(weights.sum())
+        return replace(self, axis=bent[int(np.argmax(fits))]) if worth else self
 
     def _found_ends(self) -> tuple[float, float]:
         """Return ends that hold a point mass, among outcomes that were seen exactly."""
@@ -184,24 +211,46 @@ class Targets:
         return float(np.quantile(gaps, 0.1)) if self.step == 0 and len(gaps) else 0.0
 
     def rounded(self) -> "Targets":
-        """Return the same with a slightly larger range, which changes rarely as rows are added."""
+        """Return the same with a range and an axis that change rarely as rows are added."""
         if self.low >= self.high:
             return self
         part = power_of_two((self.high - self.low) / _PARTS)
         low, high = part * np.floor(self.low / part), part * np.ceil(self.high / part)
-        return replace(self, low=float(low), high=float(high))
+        return replace(self, low=float(low), high=float(high), axis=self.axis.rounded())
 
     def thresholds(self, spec: Any) -> Array:
         """Return thresholds as ``regcal.grids.make_thresholds`` does, within the support."""
         values = self.values.copy()
         values[0], values[-1] = self.low, self.high
         thresholds = make_thresholds(spec, values, self.weights)
-        return self.support.within(thresholds, equally_spaced=isinstance(spec, int | np.integer))
+        if isinstance(spec, int | np.integer):
+            ends = np.clip(thresholds[[0, -1]], *self.support.ends)
+            if self.support or not self.axis.linear:
+                first, last = self.axis(ends)
+                places = np.linspace(first, last, len(thresholds))
+                thresholds = np.clip(self.axis.inverse(places), *ends)
+        return self.support.within(thresholds)
 
     def share_below(self, points: Array) -> Array:
         """Return the share of weight at or below each point."""
         shares = np.concatenate([[0.0], np.cumsum(self.weights)]) / self.weights.sum()
         return shares[np.searchsorted(self.values, points, side="right")]
+
+
+def weighted_median(values: Array, weights: Array) -> float:
+    """Return the middle of the values, which may be in any order."""
+    order = np.argsort(values, kind="stable")
+    share = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(share, 0.5 * share[-1])])
+
+
+def _normal_fit(axis: Axis, values: Array, weights: Array) -> float:
+    """Return the log-likelihood of the normal distribution that suits values on an axis best."""
+    places = axis(values)
+    mean = np.average(places, weights=weights)
+    with np.errstate(over="ignore"):
+        variance = np.average((places - mean) ** 2, weights=weights)
+    return float(weights @ np.log(axis.slope(values)) - 0.5 * weights.sum() * np.log(variance))
 
 
 def _outermost(one: Array, other: Array, direction: float) -> Array:

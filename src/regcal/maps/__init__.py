@@ -4,6 +4,7 @@ Maps know nothing of how they were learnt, nor of distributions: `regcal.distrib
 applies them.
 """
 
+from regcal.maps.axis import Axis
 from regcal.maps.base import Chain, Curve, Path, ProbitMap, log_change
 from regcal.maps.piecewise import PiecewiseMap
 from regcal.maps.scale import ScaleMap
@@ -11,6 +12,7 @@ from regcal.maps.spline import RationalQuadraticSpline
 from regcal.maps.surface import Surface
 
 __all__ = [
+    "Axis",
     "Chain",
     "Curve",
     "Path",

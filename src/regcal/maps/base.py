@@ -67,7 +67,7 @@ class Curve(Protocol):
 def log_change(curve: Curve, z: Array) -> Array:
     """Return the log of what a curve multiplies the density by, where the base has probits z."""
     eta, slope = curve.image_and_slope(z)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         return 0.5 * (z - eta) * (z + eta) + np.log(slope)
 
 

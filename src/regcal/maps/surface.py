@@ -13,6 +13,7 @@ from scipy.interpolate import RectBivariateSpline
 
 from regcal._caching import WithoutCaches
 from regcal._validation import Array
+from regcal.maps.axis import LINEAR, Axis
 from regcal.maps.base import Chain, Curve, MappedPath, Path, ProbitMap
 from regcal.maps.scale import IDENTITY
 from regcal.maps.surface_curves import LARGEST_BEND, N_KNOTS, SMALLEST_SLOPE, SurfaceCurves
@@ -40,13 +41,15 @@ class Surface(WithoutCaches):
     u : ndarray of shape (n_u,)
         Equally spaced probits.
     t : ndarray of shape (n_t,)
-        Equally spaced targets.
+        Equally spaced places of targets on the axis.
     h : ndarray of shape (n_u, n_t)
         The map at those; a bicubic spline in between.
     slopes : tuple of float
         d eta / d u below and above the box.
     start : ProbitMap
         An increasing map that is applied to the base's probit first: u is its image.
+    axis : Axis
+        From targets to their places; by default the places are the targets.
 
     Examples
     --------
@@ -65,6 +68,7 @@ class Surface(WithoutCaches):
     h: Array
     slopes: tuple[float, float]
     start: ProbitMap = IDENTITY
+    axis: Axis = LINEAR
 
     @cached_property
     def table(self) -> "SurfaceTable":
@@ -96,7 +100,8 @@ class SurfaceTable(WithoutCaches):
     h: Array  # knots × targets, one after the other
     h_u: Array
     h_t: Array
-    targets: tuple[float, float, int]  # the first, the number per unit, how many
+    targets: tuple[float, float, int]  # the first place, the number per unit, how many
+    axis: Axis
 
     @classmethod
     def of(cls, surface: Surface) -> "SurfaceTable":
@@ -114,7 +119,8 @@ class SurfaceTable(WithoutCaches):
             for orders in ({}, {"dx": 1}, {"dy": 1})
         )
         per_unit = (n_targets - 1) / float(surface.t[-1] - surface.t[0])
-        return cls(z, u, slope, h, h_u, h_t, (float(surface.t[0]), per_unit, n_targets))
+        places = (float(surface.t[0]), per_unit, n_targets)
+        return cls(z, u, slope, h, h_u, h_t, places, surface.axis)
 
     @cached_property
     def _guide(self) -> tuple[np.ndarray, int]:
@@ -151,7 +157,7 @@ class SurfaceTable(WithoutCaches):
     def _cell(self, knots: np.ndarray, t: Array) -> tuple[np.ndarray, Array, Array]:
         """Return the table's cell of each point, the place in it, and the place in the table."""
         first, per_unit, count = self.targets
-        place = t - first
+        place = self.axis(t) - first
         place *= per_unit
         inside = np.clip(place, 0.0, count - 1.0)
         cell = inside.astype(np.intp)
@@ -169,7 +175,7 @@ class SurfaceTable(WithoutCaches):
         cell, share, place = self._cell(knots, t)
         h, h_u, h_t = (_between(table, cell, share) for table in (self.h, self.h_u, self.h_t))
         h_t[(place < 0.0) | (place > self.targets[2] - 1.0)] = 0.0
-        return h, h_u, h_t
+        return h, h_u, h_t if self.axis.linear else h_t * self.axis.slope(t)
 
     @cached_property
     def widest_safe_spread(self) -> float:
@@ -177,7 +183,10 @@ class SurfaceTable(WithoutCaches):
         room = 1.0 + self.h_u - 2 * SMALLEST_SLOPE
         if (room <= 0).any():
             return 0.0
-        fall = -self.h_t / np.repeat(self.start_slope, self.targets[2] + 1)
+        first, per_unit, count = self.targets
+        targets = self.axis.inverse(first + np.append(np.arange(count), count - 1) / per_unit)
+        steepest = np.tile(self.axis.slope(targets), len(self.start_slope))
+        fall = -self.h_t * steepest / np.repeat(self.start_slope, count + 1)
         falling = fall > 0
         return float(np.min(room[falling] / fall[falling])) if falling.any() else np.inf
 

