@@ -28,8 +28,11 @@ help:  ## Show this list
 demo: $(DEMO_READY)  ## Run the demonstration
 	$(BIN)/python -m regcal.demo
 
+# Each process takes whole stretches of tests, so that what a file builds is built once. Bytecode is
+# kept whatever the environment says, since tests start processes that import regcal anew.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: lint  ## Check style and types, then run every test
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 docs: $(DOCS_READY)  ## Build the documentation, run its examples and check its links
 	$(BIN)/python -m sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
@@ -50,7 +53,7 @@ bench: $(BENCH_READY)  ## Compare with the peers, in an environment of its own; 
 	cd benchmarks && ../$(BENCH_VENV)/bin/python -m peers.report $(if $(QUICK),--quick)
 
 clean:  ## Remove the environment and everything generated
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist demo-output \
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build dist demo-output \
 		docs/_build docs/auto_examples docs/api/generated $(BENCH_VENV) .bench-cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

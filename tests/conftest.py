@@ -2,18 +2,15 @@
 
 import os
 
-# Tests share the cores already: threads of linear algebra would wait for each other, and small
-# problems take ten times as long. Processes that tests start inherit this; it has to be said
-# before NumPy is imported.
+# Tests share the cores already: threads of linear algebra and of trees would wait for each other,
+# and small problems take ten times as long. Processes that tests start inherit this; it has to be
+# said before NumPy is imported. Boosters start a thread a core unless there is a limit.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OMP_THREAD_LIMIT", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
-from hypothesis import settings
-
-settings.register_profile("regcal", derandomize=True, deadline=None, database=None)
-settings.load_profile("regcal")
 
 
 @pytest.fixture

@@ -1,48 +1,24 @@
-"""Commands, run as a shell runs them.
+"""Commands, run as a shell runs them, but in this process: importing takes longer than the work.
 
-Most commands are forked from a process that has imported everything already, because importing
-takes longer than the work. They have their own process, streams and exit code all the same.
+Signals, pipes and the start are tested on processes of their own, in ``cli/test_app.py``.
 """
 
-import json
+import contextlib
+import io
 import os
 import shlex
-import subprocess
+import signal
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200", "NO_COLOR": "1"}
-
-
-SERVER = """
-import json, os, sys, traceback
-import regcal.cli.app
 from regcal.cli import main
 
-def work(job):
-    os.chdir(job["folder"])
-    for number, (name, flags) in enumerate(job["streams"]):
-        os.dup2(os.open(name, flags, 0o600), number)
-    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w", buffering=1)
-    sys.argv = ["regcal", *job["arguments"]]
-    try:
-        main()
-    except SystemExit as end:
-        return int(end.code or 0)
-    except BaseException:
-        traceback.print_exc()
-        return 1
-
-for line in sys.stdin:
-    child = os.fork()
-    if child == 0:
-        code = work(json.loads(line))
-        sys.stdout.flush()
-        os._exit(code)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-"""
+SETTINGS = {"OMP_NUM_THREADS": "1", "COLUMNS": "200", "NO_COLOR": "1"}
+ENVIRONMENT = {**os.environ, **SETTINGS}
 
 
 @dataclass
@@ -52,30 +28,43 @@ class Answer:
     err: str
 
 
+def run_regcal(arguments: list[str], folder: Path, given: bytes = b"") -> Answer:
+    """Run our own command in a folder, and leave this process as it was."""
+    streams = [io.TextIOWrapper(io.BytesIO(data), encoding="utf-8") for data in (given, b"", b"")]
+    with contextlib.ExitStack() as after, pytest.MonkeyPatch.context() as patch:
+        after.callback(signal.signal, signal.SIGTERM, signal.getsignal(signal.SIGTERM))
+        after.callback(_forget, set(sys.modules), folder)
+        patch.chdir(folder)
+        patch.setattr(sys, "path", [*sys.path])
+        patch.setattr(sys, "argv", ["regcal", *arguments])
+        for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
+            patch.setattr(sys, name, stream)
+        for name, value in SETTINGS.items():
+            patch.setenv(name, value)
+        with pytest.raises(SystemExit) as end:
+            main()
+    for stream in streams[1:]:
+        stream.flush()
+    out, err = (stream.buffer.getvalue().decode("utf-8") for stream in streams[1:])
+    return Answer(int(end.value.code or 0), out, err)
+
+
+def _forget(known: set[str], folder: Path) -> None:
+    """Forget modules of the folder: another test may have others of the same name in its own."""
+    for name in set(sys.modules) - known:
+        file = getattr(sys.modules[name], "__file__", None)
+        if file is not None and Path(file).is_relative_to(folder):
+            del sys.modules[name]
+
+
 @dataclass
 class Commands:
     """Run commands in a folder."""
 
-    server: subprocess.Popen
-    streams: Path
     folder: Path
 
-    def __call__(self, line: str, *, given: bytes | None = None) -> Answer:
-        if given is not None:
-            (self.streams / "in").write_bytes(given)
-        write = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-        streams = [(os.devnull if given is None else str(self.streams / "in"), os.O_RDONLY)]
-        streams += [(str(self.streams / name), write) for name in ("out", "err")]
-        job = {
-            "folder": str(self.folder),
-            "streams": streams,
-            "arguments": shlex.split(line, comments=True),
-        }
-        self.server.stdin.write(json.dumps(job) + "\n")
-        self.server.stdin.flush()
-        code = int(self.server.stdout.readline())
-        out, err = ((self.streams / name).read_text("utf-8") for name in ("out", "err"))
-        return Answer(code, out, err)
+    def __call__(self, line: str, *, given: bytes = b"") -> Answer:
+        return run_regcal(shlex.split(line, comments=True), self.folder, given)
 
     def good(self, line: str, **options) -> Answer:
         answer = self(line, **options)

@@ -1,5 +1,6 @@
 """Calibration of Dask collections, on a real cluster of two worker processes."""
 
+import multiprocessing
 import os
 import signal
 import sys
@@ -28,9 +29,15 @@ NORMAL = NormalColumns("mean", "std")
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Start two worker processes, each with one thread."""
+    """Start two worker processes, each with one thread.
+
+    They are forked from a process that has imported Dask, where the system can do that.
+    """
+    ways = multiprocessing.get_all_start_methods()
+    start = "forkserver" if "forkserver" in ways else "spawn"
+    settings = {"profile.enabled": False, "multiprocessing-method": start}
     with (
-        dask.config.set({"distributed.worker.profile.enabled": False}),
+        dask.config.set({f"distributed.worker.{name}": value for name, value in settings.items()}),
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
         ) as cluster,

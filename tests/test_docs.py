@@ -1,22 +1,18 @@
 """Every code block of the README and of the documentation runs, and every figure is measured."""
 
-import contextlib
 import doctest
 import importlib
 import importlib.util
 import inspect
-import io
 import re
 import shlex
-import signal
 import subprocess
-import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
-
-from regcal.cli import main
+from shell import Answer, run_regcal
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -58,32 +54,18 @@ def run_console(block: Block, page: Path, names: dict) -> None:
     for part in re.split(r"^\$ ", block.text, flags=re.M)[1:]:
         command, _, expected = part.replace("\\\n", " ").partition("\n")
         program, *arguments = shlex.split(command, comments=True)
-        answer = run_regcal(arguments) if program == "regcal" else run_program(program, arguments)
-        assert answer.returncode == 0, f"{page.name}: {command}\n{answer.stderr}"
+        run = run_regcal if program == "regcal" else partial(run_program, program)
+        answer = run(arguments, Path.cwd())
+        assert answer.code == 0, f"{page.name}: {command}\n{answer.err}"
         if expected.strip():
-            same = doctest.OutputChecker().check_output(expected, answer.stdout, FLAGS)
-            assert same, f"{page.name}: {command}\n{answer.stdout}"
+            same = doctest.OutputChecker().check_output(expected, answer.out, FLAGS)
+            assert same, f"{page.name}: {command}\n{answer.out}"
 
 
-def run_program(program: str, arguments: list[str]) -> subprocess.CompletedProcess:
-    return subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
-
-
-def run_regcal(arguments: list[str]) -> subprocess.CompletedProcess:
-    """Run our own command in this process, which has the packages that it needs already."""
-    out, err = io.StringIO(), io.StringIO()
-    with (
-        contextlib.ExitStack() as after,
-        pytest.MonkeyPatch.context() as patch,
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-        pytest.raises(SystemExit) as end,
-    ):
-        after.callback(signal.signal, signal.SIGTERM, signal.getsignal(signal.SIGTERM))
-        patch.setattr(sys, "argv", ["regcal", *arguments])
-        main()
-    code = int(end.value.code or 0)
-    return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
+def run_program(program: str, arguments: list[str], folder: Path) -> Answer:
+    line = [program, *arguments]
+    done = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
+    return Answer(done.returncode, done.stdout, done.stderr)
 
 
 RUN = {"python": run_python, "pycon": run_doctest, "console": run_console}

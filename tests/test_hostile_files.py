@@ -65,8 +65,14 @@ def with_schema(data: bytes, change) -> bytes:
     return sealed(members)
 
 
-def assert_refused(data: bytes, path: Path, match: str = "refused"):
+def write_anew(data: bytes, path: Path) -> None:
+    """Write a file in place of another; to write over it would wait for the disk."""
+    path.unlink(missing_ok=True)
     path.write_bytes(data)
+
+
+def assert_refused(data: bytes, path: Path, match: str = "refused"):
+    write_anew(data, path)
     with pytest.raises(regcal.FileError, match=match) as refusal:
         regcal.load(path)
     assert str(refusal.value).startswith(f"{path} is refused: ")
@@ -74,7 +80,7 @@ def assert_refused(data: bytes, path: Path, match: str = "refused"):
 
 def loads_or_refuses(data: bytes, path: Path) -> bool:
     """Return whether a file was refused; anything but a refusal or a model is an error."""
-    path.write_bytes(data)
+    write_anew(data, path)
     try:
         model = regcal.load(path)
     except regcal.FileError as error:

@@ -78,7 +78,7 @@ every_distribution = pytest.mark.parametrize(
 @pytest.mark.parametrize("n_rows", [0, 1, 12])
 def test_every_distribution_has_a_card(case, n_rows):
     """None, one or many rows: a title, a line per shown row, a density each, the rest counted."""
-    dist = case.make(seed=3, n_rows=max(1, n_rows))[:n_rows]
+    dist = case.make(seed=1, n_rows=max(1, n_rows))[:n_rows]
 
     page = assert_sound(dist._repr_html_())
 
@@ -91,7 +91,7 @@ def test_every_distribution_has_a_card(case, n_rows):
 @every_distribution
 def test_every_distribution_is_one_short_line(case):
     """However many rows and layers, the text is a line that ends with the number of rows."""
-    dist = case.make(seed=3, n_rows=40)
+    dist = case.make(seed=1, n_rows=40)
 
     assert re.fullmatch(r"\w+\(.*rows=40\)", repr(dist))
     assert repr(dist).count("rows=") == 1
@@ -126,9 +126,8 @@ def test_extreme_rows_are_shown(dist):
 def test_names_are_escaped():
     """A family, a title, a fact may have any name."""
 
-    class Odd(scipy.stats.rv_continuous):
-        def _cdf(self, x):
-            return scipy.stats.norm.cdf(x)
+    class Odd(type(scipy.stats.norm)):
+        pass
 
     text = regcal.ScipyDistribution(Odd(name="<b>&'\"")(loc=[0.0]))._repr_html_()
 
@@ -157,7 +156,7 @@ def test_numbers_in_words(value, words):
 def test_every_calibrator_shows_what_it_learnt(name):
     """The diagram of scikit-learn comes first; once fitted, a card with figures follows."""
     fresh = CALIBRATORS[name]()
-    fitted = fitted_calibrator(name, "normal", 3, STANDARD)
+    fitted = fitted_calibrator(name, "normal", 1, STANDARD)
 
     assert html_of(fresh) == ""
     page = assert_sound(html_of(fitted))
@@ -171,7 +170,7 @@ def test_every_calibrator_shows_what_it_learnt(name):
 @pytest.mark.parametrize("name", ["scale", "pit", "gpc", "gp-density", "gpc-paper", "auto"])
 def test_maps_are_drawn(name):
     """A calibrator with a map of probabilities has its picture."""
-    fitted = fitted_calibrator(name, "normal", 3, STANDARD)
+    fitted = fitted_calibrator(name, "normal", 1, STANDARD)
 
     assert len(assert_sound(html_of(fitted)).pictures) == 1
 

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.stats import kstest, norm
@@ -27,10 +25,10 @@ def test_toy_density_integrates_to_its_cdf(x, t):
     assert_allclose(area, toy.cdf(x, t), atol=1e-9)
 
 
-@given(x=st.floats(-1, 1), t=st.floats(-2, 2))
-def test_toy_density_is_the_slope_of_the_cdf(x, t):
+def test_toy_density_is_the_slope_of_the_cdf(rng):
     """A central difference of the CDF gives the density."""
     toy, step = ToyMixture(noise=0.3, flat=0.2), 1e-5
+    x, t = rng.uniform(-1, 1, 500), rng.uniform(-2, 2, 500)
 
     slope = (toy.cdf(x, t + step) - toy.cdf(x, t - step)) / (2 * step)
 

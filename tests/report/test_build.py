@@ -168,9 +168,9 @@ def hostile_report(folder):
 # ----------------------------------------------------------------------------------- real browser
 
 
-@pytest.fixture(scope="module", params=[(1280, 900), (390, 844)], ids=["desktop", "phone"])
-def browser(request, tmp_path_factory):
-    """Return headless Chromium of desktop or phone width, without a network."""
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory):
+    """Start headless Chromium, without a network."""
     missing = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
     if missing:
         pytest.skip(
@@ -178,11 +178,6 @@ def browser(request, tmp_path_factory):
             "(Debian, Ubuntu), then run again"
         )
     driver = start_chromium(tmp_path_factory.mktemp("profile"))
-    width, height = request.param
-    metrics_override = {"width": width, "height": height, "deviceScaleFactor": 1}
-    driver.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride", {**metrics_override, "mobile": width < 600}
-    )
     driver.execute_cdp_cmd("Network.enable", {})
     driver.execute_cdp_cmd(
         "Network.emulateNetworkConditions",
@@ -190,6 +185,18 @@ def browser(request, tmp_path_factory):
     )
     yield driver
     driver.quit()
+
+
+@pytest.fixture(scope="module", params=[(1280, 900), (390, 844)], ids=["desktop", "phone"])
+def browser(request, chromium):
+    """Return the browser of desktop or phone width, with what the system prefers unset."""
+    width, height = request.param
+    metrics_override = {"width": width, "height": height, "deviceScaleFactor": 1}
+    chromium.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {**metrics_override, "mobile": width < 600}
+    )
+    chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    return chromium
 
 
 def start_chromium(profile):

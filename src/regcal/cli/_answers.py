@@ -95,8 +95,7 @@ class Answers:
         if self.above:
             answers += list(dist.sf(np.array([self.above])).T)
         if self.moments:
-            mean, var = dist._moments()
-            answers += [mean, np.sqrt(var)]
+            answers += [dist.mean(), dist.std()]
         return answers
 
 

@@ -64,6 +64,12 @@ def takes_missing(name: str) -> bool:
     return hasattr(estimator, "__sklearn_tags__") and get_tags(estimator).input_tags.allow_nan
 
 
+def find_modules_here() -> None:
+    """Let modules of the current folder be imported, as ``python`` does and a script does not."""
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+
+
 def _imported(name: str) -> Any:
     """Return an instance of the class that ``module:Class`` names; its module's code is run."""
     module_name, _, class_name = name.partition(":")
@@ -72,8 +78,7 @@ def _imported(name: str) -> Any:
         msg = unknown_name(name, MODEL_NAMES, what).replace("It has:", "Known:")
         msg = f"{msg} Your own class is written module:Class."
         raise InputError(msg)
-    if str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
+    find_modules_here()
     try:
         kind = getattr(importlib.import_module(module_name), class_name)
         estimator = kind()

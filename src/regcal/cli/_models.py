@@ -5,6 +5,7 @@ from typing import Any
 
 import regcal
 from regcal.cli._errors import InputError
+from regcal.cli._estimators import find_modules_here
 from regcal.cli._predictions import prediction_columns
 from regcal.cli._reading import Layout
 from regcal.cli._rows import TableModel
@@ -14,6 +15,8 @@ from regcal.tables import TableCalibrator, TableRegressor
 def load_model(path: str, trusted: list[str] | None) -> Any:
     """Return what is in a model file."""
     check_model_file(path)
+    if trusted:
+        find_modules_here()
     try:
         return regcal.load(path, trusted=tuple(trusted or ()))
     except regcal.FileError as error:

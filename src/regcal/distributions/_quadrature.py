@@ -20,11 +20,15 @@ def panels_between(
     return np.sort(np.concatenate(parts, axis=1), axis=1)
 
 
+def nodes_between(edges: Array) -> tuple[Array, Array]:
+    """Return the points and the weights, (n_rows, n_points), of integrals over each row's panels."""
+    half = 0.5 * np.diff(edges)[:, :, np.newaxis]
+    middle = 0.5 * (edges[:, 1:] + edges[:, :-1])[:, :, np.newaxis]
+    points, weights = middle + half * _NODES, half * _WEIGHTS
+    return points.reshape(len(edges), -1), weights.reshape(len(edges), -1)
+
+
 def integrate(function: Callable[[Array], Array], edges: Array) -> Array:
     """Integrate a function of (n_rows, n_points) over each row's panels."""
-    n_rows, n_panels = edges.shape[0], edges.shape[1] - 1
-    half = 0.5 * np.diff(edges)
-    middle = 0.5 * (edges[:, 1:] + edges[:, :-1])
-    points = middle[:, :, np.newaxis] + half[:, :, np.newaxis] * _NODES
-    values = function(points.reshape(n_rows, -1)).reshape(n_rows, n_panels, len(_NODES))
-    return ((values @ _WEIGHTS) * half).sum(axis=1)
+    points, weights = nodes_between(edges)
+    return (function(points) * weights).sum(axis=1)

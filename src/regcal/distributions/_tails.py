@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import logsumexp
 
 from regcal._validation import Array
+from regcal.distributions._logs import log_sum
 
 _NODES, _WEIGHTS = np.polynomial.laguerre.laggauss(20)
 
@@ -44,7 +44,7 @@ def log_mass_beyond(
         # an exponential decay at this rate, corrected by Gauss-Laguerre quadrature
         falls = (rate > 0) & (rate < np.inf)
         nodes = logpdf(points + direction * _NODES / np.where(falls, rate, 1.0))
-        decaying = logsumexp(nodes + _NODES + np.log(_WEIGHTS), axis=1, keepdims=True)
+        decaying = log_sum(nodes + _NODES + np.log(_WEIGHTS), axis=1)[:, np.newaxis]
         open_ended = np.where(falls, decaying - np.log(rate), np.nan)
         # towards an end of the support: exact for a power of the distance to it
         return np.where(np.isinf(room), open_ended, logpdf(points) - np.log(rate + 1.0 / room))
@@ -70,4 +70,4 @@ def log_mass_inside(logpdf: Callable[[Array], Array], low: Array, high: Array) -
     inside = (points > low) & (points < high)
     with np.errstate(divide="ignore"):
         logs = np.where(inside, logpdf(points) + _LOG_SHARES, -np.inf)
-        return logsumexp(logs, axis=1, keepdims=True) + np.log(width)
+        return log_sum(logs, axis=1)[:, np.newaxis] + np.log(width)

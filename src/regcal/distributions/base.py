@@ -8,6 +8,7 @@ and return (n_rows, n_points); the public ones apply the shape rule and keep mem
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +19,7 @@ from regcal._caching import WithoutCaches
 from regcal._inspection import notebook_card
 from regcal._random import as_generator
 from regcal._validation import Array, as_float_array
-from regcal.distributions._quadrature import integrate, panels_between
+from regcal.distributions._quadrature import integrate, nodes_between, panels_between
 from regcal.distributions._roots import solve_increasing
 from regcal.distributions._tails import log_mass_inside
 
@@ -85,7 +86,10 @@ class Distribution(WithoutCaches, ABC):
 
     def __getitem__(self, key: Any) -> Self:
         if isinstance(key, slice):
-            return self._take(np.arange(*key.indices(len(self))))
+            start, stop, step = key.indices(len(self))
+            if (start, stop, step) == (0, len(self), 1):
+                return self  # all rows, with what is known of them already
+            return self._take(np.arange(start, stop, step))
         return self._take(np.atleast_1d(np.arange(len(self))[key]))
 
     def __repr__(self) -> str:
@@ -229,22 +233,19 @@ class Distribution(WithoutCaches, ABC):
     def _mean_and_var(self) -> tuple[Array, Array]:
         # E (Y - c) and E (Y - c)^2 as integrals of the tails, which stay finite where a density
         # does not; the median c is one of the panel edges
-        edges = self._panel_edges()
+        points, weights = nodes_between(self._panel_edges())
         centre = self._from_probit(np.zeros((len(self), 1)))
-
-        def tail(points: Array) -> Array:
-            return np.where(points < centre, -self._cdf(points), self._sf(points))
-
-        def weighted_tail(points: Array) -> Array:
-            return 2.0 * (points - centre) * tail(points)
-
-        shift = integrate(tail, edges)
-        return centre[:, 0] + shift, integrate(weighted_tail, edges) - shift**2
+        distances = points - centre
+        masses = weights * np.where(distances < 0, -self._cdf(points), self._sf(points))
+        shift = masses.sum(axis=1)
+        return centre[:, 0] + shift, 2.0 * (distances * masses).sum(axis=1) - shift**2
 
     def _panel_edges(self, extra: Array | None = None) -> Array:
-        probits = np.broadcast_to(PANEL_PROBITS, (len(self), len(PANEL_PROBITS)))
-        quantiles = self._from_probit(probits)
-        return panels_between(quantiles, [self._kinks(), self._landmarks()], [extra])
+        return panels_between(self._panel_quantiles, [self._kinks(), self._landmarks()], [extra])
+
+    @cached_property
+    def _panel_quantiles(self) -> Array:
+        return self._from_probit(np.broadcast_to(PANEL_PROBITS, (len(self), len(PANEL_PROBITS))))
 
     # ------------------------------------------------------------------------------ the shape rule
 
@@ -397,11 +398,11 @@ class Distribution(WithoutCaches, ABC):
 
     def mean(self) -> Array:
         """Return the expected value of each row."""
-        return self._moments()[0]
+        return self._moments[0].copy()
 
     def var(self) -> Array:
         """Return the variance of each row."""
-        return self._moments()[1]
+        return self._moments[1].copy()
 
     def std(self) -> Array:
         """Return the standard deviation of each row."""
@@ -423,6 +424,7 @@ class Distribution(WithoutCaches, ABC):
         levels = as_generator(random_state).uniform(size=(len(self), check_size(size)))
         return self._evaluate("_ppf", levels, False)
 
+    @cached_property
     def _moments(self) -> tuple[Array, Array]:
         parts = [self[rows]._mean_and_var() for rows in self._integral_blocks()]
         mean, var = zip(*parts, strict=True) if parts else ([np.empty(0)], [np.empty(0)])

@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import log_ndtr, logsumexp, ndtri, ndtri_exp
+from scipy.special import log_ndtr, ndtri, ndtri_exp
 
 from regcal._validation import Array, as_float_array, check_finite
 from regcal.distributions._quadrature import panels_between
@@ -89,7 +89,7 @@ class Mixture(Distribution):
     def _log_sum(self, logs: Array) -> Array:
         with np.errstate(divide="ignore"):
             log_weights = np.log(self.weights)[:, np.newaxis, :]
-        return logsumexp(logs + log_weights, axis=-1)
+        return np.logaddexp.reduce(logs + log_weights, axis=-1)
 
     def _cdf(self, points: Array) -> Array:
         return np.minimum(self._average("_cdf", points), 1.0)

@@ -4,9 +4,10 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import log_ndtr, logsumexp, ndtr
+from scipy.special import log_ndtr, ndtr
 
 from regcal._validation import Array, as_float_array, check_finite, check_positive
+from regcal.distributions._logs import log_sum
 from regcal.distributions.base import Distribution, log_difference, log_normal_density
 
 # Below this probability the sum of tails is formed in log space.
@@ -105,18 +106,18 @@ class Samples(Distribution):
         with np.errstate(divide="ignore"):
             logs = np.log(probability)
         if small.any():
-            logs[small] = logsumexp(log_ndtr(z[small]), axis=-1) - np.log(self.draws.shape[1])
+            logs[small] = log_sum(log_ndtr(z[small]), axis=-1) - np.log(self.draws.shape[1])
         return logs
 
     def _log_mass_between(self, low: Array, high: Array) -> Array:
         # a valley between draws is a far tail of each kernel
         ends = (self._standardised(t) for t in (low, high))
         masses = log_difference(*((log_ndtr(z), log_ndtr(-z)) for z in ends))
-        return logsumexp(masses, axis=2) - np.log(self.draws.shape[1])
+        return log_sum(masses, axis=2) - np.log(self.draws.shape[1])
 
     def _logpdf(self, points: Array) -> Array:
         with np.errstate(invalid="ignore"):
-            logs = logsumexp(log_normal_density(self._standardised(points)), axis=2)
+            logs = log_sum(log_normal_density(self._standardised(points)), axis=2)
         logs = np.where(np.isinf(points), -np.inf, logs)
         return logs - np.log(self.draws.shape[1] * self.bandwidth)[:, np.newaxis]
 
