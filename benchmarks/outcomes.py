@@ -16,7 +16,7 @@ censoring
     rows as a share of the gain that uncensored calibration rows give.
 survival
     gbsg, rotterdam and flchain: a proportional-hazards model (scikit-survival) before and after,
-    and hazardous' recalibration. Censored log score, Kaplan-Meier calibration error, invalid curves.
+    and hazardous' recalibration. Censored log score, Kaplan-Meier error, invalid curves.
 counts
     Doctor visits and articles of biochemists, step=1: CRPS, log score, and the largest error of
     P(Y <= k) over all k that occur.

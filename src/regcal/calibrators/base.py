@@ -21,6 +21,7 @@ from regcal.calibrators.observed import Observed, check_observed
 from regcal.calibrators.support import Support
 from regcal.calibrators.targets import Targets
 from regcal.distributions import Distribution, as_distribution
+from regcal.outcomes import Outcomes
 
 
 class ImpossibleOutcomesWarning(UserWarning):
@@ -252,6 +253,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
                 "and outcomes belong together and are in the same units."
             )
             raise ValueError(msg)
+        _refuse_censored(observed.rows_as_given.seen)
         self._warn_of_lost_ends(observed.targets.support)
         self.support_ = observed.targets.support
         self.n_rows_seen_ = observed.n_rows
@@ -287,6 +289,16 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
 
     @abstractmethod
     def _transform(self, dist: Distribution) -> Distribution: ...
+
+
+def _refuse_censored(seen: Outcomes) -> None:
+    """Refuse rows none of which tells on which side its outcome ends."""
+    if not (np.isfinite(seen.lower) & np.isfinite(seen.upper)).any():
+        msg = (
+            f"All {len(seen)} outcomes are censored: of none is more known than that it is at most "
+            "or at least some value. Calibrate with some rows whose outcome was seen."
+        )
+        raise ValueError(msg)
 
 
 class IdentityCalibrator(Calibrator):

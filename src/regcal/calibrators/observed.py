@@ -13,6 +13,7 @@ from regcal._validation import Array
 from regcal.calibrators.cells import Cells, Coordinates, Points
 from regcal.calibrators.held_out import HeldOut, Sample
 from regcal.calibrators.targets import Targets
+from regcal.outcomes import Outcomes
 
 if TYPE_CHECKING:
     from regcal.calibrators.base import Calibrator
@@ -173,7 +174,8 @@ class Observed(WithoutCaches):
         -------
         self
         """
-        if np.shape(y) == (0,) and hasattr(dist, "__len__") and len(dist) == 0:
+        empty = len(y) == 0 if isinstance(y, Outcomes) else np.shape(y) == (0,)
+        if empty and hasattr(dist, "__len__") and len(dist) == 0:
             return self
         rows = HeldOut.checked(dist, y, sample_weight)
         # copied, since the caller may use the arrays for the next batch

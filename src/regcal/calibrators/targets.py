@@ -13,7 +13,7 @@ from regcal.outcomes import Outcomes
 from regcal.support import find_ends
 
 # Widths of the axes to choose from, in median absolute deviations.
-_WIDTHS = (1.0, 3.0, 10.0)
+_WIDTHS = (3.0, 10.0)
 
 # So many of the outermost distinct values are counted exactly.
 _OUTERMOST = 4
@@ -158,8 +158,9 @@ class Targets:
             wanted = Support(*self._found_ends(), step=width)
         else:
             wanted = Support.given(support, width)
-        if not (wanted.low <= self.low and self.high <= wanted.high):
-            wanted.check(Outcomes.exact([self.low, self.high]))
+        if len(self.values):
+            known = self.values if self.step == 0 else np.array([self.low, self.high])
+            wanted.check(Outcomes.exact(known))
         return replace(self, support=wanted)._on_axis()
 
     def _on_axis(self) -> "Targets":

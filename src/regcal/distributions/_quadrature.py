@@ -21,7 +21,7 @@ def panels_between(
 
 
 def nodes_between(edges: Array) -> tuple[Array, Array]:
-    """Return the points and the weights, (n_rows, n_points), of integrals over each row's panels."""
+    """Return points and weights, (n_rows, n_points), of integrals over each row's panels."""
     half = 0.5 * np.diff(edges)[:, :, np.newaxis]
     middle = 0.5 * (edges[:, 1:] + edges[:, :-1])[:, :, np.newaxis]
     points, weights = middle + half * _NODES, half * _WEIGHTS

@@ -1,0 +1,239 @@
+"""What every calibrator makes of outcomes that pile up, are rounded, or were not seen exactly."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize_scalar
+from scipy.special import log_ndtr
+
+import regcal
+from regcal import Normal, Outcomes
+from regcal.calibrators import cells, held_out
+
+SETTINGS = {
+    "e-logistic": {"thresholds": 6},
+    "e-beta": {"thresholds": 6},
+    "e-isotonic": {"thresholds": 4},
+    "gpc": {"thresholds": 8},
+    "gpc-paper": {"n_pairs": 60, "prediction_thresholds": 16, "random_state": 0},
+}
+NAMES = regcal.calibrator_names()
+TAKES_INTERVALS = [name for name in NAMES if name != "gpc-paper"]
+N_ROWS = 160
+
+
+def calibrator(name, **parameters):
+    if name == "auto":
+        candidates = [(one, calibrator(one)) for one in ("identity", "scale", "e-beta")]
+        return regcal.AutoCalibrator(candidates, **parameters)
+    return regcal.get_calibrator(name, **SETTINGS.get(name, {}), **parameters)
+
+
+def latent_rows(n=N_ROWS, seed=0):
+    rng = np.random.default_rng(seed)
+    loc = rng.normal(size=n)
+    return Normal(loc, np.ones(n)), loc + 1.4 * rng.normal(size=n)
+
+
+def seen_rows(kind, n=N_ROWS, seed=0):
+    """Predictions, what was seen, and parameters that say so."""
+    dist, y = latent_rows(n, seed)
+    limit = dist.loc + np.random.default_rng(seed + 1).normal(size=n)
+    kinds = {
+        "zeros": (np.maximum(y, 0.0), {}),
+        "capped": (np.clip(y, -0.5, 1.5), {"support": (-0.5, 1.5)}),
+        "counts": (np.maximum(np.round(2 * y), 0.0), {"step": 1.0}),
+        "right": (Outcomes.right_censored(np.minimum(y, limit), y <= limit), {}),
+        "left": (Outcomes.left_censored(np.maximum(y, limit), y >= limit), {}),
+        "visits": (Outcomes(np.floor(y), np.floor(y) + 1.0), {}),
+    }
+    return dist, *kinds[kind]
+
+
+KINDS = ("zeros", "capped", "counts", "right", "left", "visits")
+CASES = [
+    (name, kind)
+    for name in NAMES
+    for kind in KINDS
+    if name in TAKES_INTERVALS or kind in ("zeros", "capped", "counts")
+]
+over_cases = pytest.mark.parametrize(("name", "kind"), CASES)
+GRID = np.linspace(-3.0, 4.0, 15)[np.newaxis, :]
+
+
+def answers(fitted, scale=1.0):
+    new = Normal(scale * np.array([-1.0, 0.3, 2.0]), scale * np.array([1.0, 0.7, 1.5]))
+    return fitted.transform(new).cdf(scale * GRID)
+
+
+@over_cases
+def test_results_are_distributions(name, kind):
+    """Nothing lies beyond the ends, and masses and density make 1."""
+    dist, y, parameters = seen_rows(kind)
+    fitted = calibrator(name, **parameters).fit(dist, y)
+    new, support = fitted.transform(dist[:3]), fitted.support_
+
+    probabilities = new.cdf(GRID)
+    assert (np.diff(probabilities, axis=1) >= 0).all()
+    assert_allclose(probabilities + new.sf(GRID), 1.0, atol=1e-12)
+    assert (new.cdf(GRID)[:, GRID[0] < support.low] == 0).all()
+    assert (new.cdf(GRID)[:, GRID[0] >= support.high] == 1).all()
+    for end in (support.low, support.high):
+        if np.isfinite(end):
+            assert (new.mass(end) > 0).all()
+            assert_allclose(new.logpdf(end), np.log(new.mass(end)))
+
+
+@over_cases
+def test_order_and_weights_are_as_ever(name, kind):
+    """A weight of 2 is two rows, and the order of rows does not matter."""
+    if name == "gpc-paper":
+        return  # pairs are drawn
+    dist, y, parameters = seen_rows(kind, 60)
+    y = Outcomes.of(y)
+    expected = answers(calibrator(name, **parameters).fit(dist, y, np.repeat([2.0, 1.0], 30)))
+    order = np.random.default_rng(2).permutation(np.r_[np.arange(30), np.arange(60)])
+
+    repeated = calibrator(name, **parameters).fit(dist[order], y[order])
+
+    assert_allclose(answers(repeated), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", TAKES_INTERVALS)
+def test_units_do_not_matter(name, kind):
+    """Grams or kilograms: the same probabilities."""
+    dist, y, parameters = seen_rows(kind, 100)
+    y = Outcomes.of(y)
+    expected = answers(calibrator(name, **parameters).fit(dist, y))
+    larger = {one: np.multiply(1e3, value) for one, value in parameters.items()}
+    larger = {one: tuple(v) if np.ndim(v) else float(v) for one, v in larger.items()}
+
+    scaled = calibrator(name, **larger).fit(
+        Normal(1e3 * dist.loc, 1e3 * dist.scale), Outcomes(1e3 * y.lower, 1e3 * y.upper)
+    )
+
+    assert_allclose(answers(scaled, 1e3), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["scale", "pit", "e-beta", "gpc", "gp-density"])
+def test_batches_and_merged_points_are_the_whole(name, kind, monkeypatch):
+    """Parts give what all rows give, also where points are merged in cells."""
+    dist, y, parameters = seen_rows(kind)
+    y = Outcomes.of(y)
+    expected = answers(calibrator(name, **parameters).fit(dist, y))
+
+    parts = [(dist[k::3], y[k::3]) for k in range(3)]
+    assert_allclose(answers(calibrator(name, **parameters).fit_batches(parts)), expected, atol=1e-9)
+    monkeypatch.setattr(held_out, "MAX_ROWS", N_ROWS - 1)
+    monkeypatch.setattr(cells, "_MAX_POINTS", 100)
+    assert_allclose(answers(calibrator(name, **parameters).fit(dist, y)), expected, atol=0.01)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_exact_outcomes_are_numbers(name):
+    """`Outcomes.exact(y)` is y."""
+    dist, y = latent_rows(60)
+    as_numbers, as_outcomes = (
+        answers(calibrator(name).fit(dist, given)) for given in (y, Outcomes.exact(y))
+    )
+    assert_allclose(as_outcomes, as_numbers, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["pit", "e-logistic", "e-beta", "gpc", "gp-density"])
+def test_the_share_of_zeros_is_learnt(name):
+    """On rows like those it was learnt from, P(Y = 0) is the share of zeros."""
+    dist, y, _ = seen_rows("zeros", 800)
+    probability = calibrator(name).fit(dist, y).transform(dist).mass(0.0)
+    seen = y == 0
+
+    # what a calibrated forecast of zeros may be off by: four of its own standard errors
+    error = np.sqrt((probability * (1 - probability)).sum()) / len(y)
+    assert abs(probability.mean() - seen.mean()) < 4 * error
+
+
+@pytest.mark.parametrize("name", ["scale", "pit", "e-beta", "gpc", "gp-density"])
+def test_censored_rows_teach_what_happened_after(name):
+    """With half of the rows censored, scores are nearer to those of all than to none."""
+    dist, y = latent_rows(1500)
+    limit = dist.loc + np.random.default_rng(5).normal(size=1500)
+    seen = Outcomes.right_censored(np.minimum(y, limit), y <= limit)
+    new, new_y = latent_rows(3000, seed=9)
+
+    def gain(outcomes):
+        fitted = calibrator(name, support=None).fit(dist, outcomes)
+        return (regcal.log_score(new_y, fitted.transform(new)) - new.logpdf(new_y)).mean()
+
+    as_events = Outcomes.exact(np.minimum(y, limit))
+    assert gain(seen) > 0.5 * gain(y)
+    assert gain(seen) > gain(as_events)
+
+
+@pytest.mark.parametrize("kind", ["zeros", "right", "left", "visits"])
+def test_the_scale_of_intervals_is_the_most_likely_one(kind):
+    """Against a search over factors by SciPy."""
+    dist, y, _ = seen_rows(kind)
+    seen = Outcomes.of(y)
+    if kind == "zeros":
+        seen = Outcomes(np.where(seen.lower == 0, -np.inf, seen.lower), seen.upper)
+    exact = seen.exact_rows
+    low, high = seen.lower - dist.loc, seen.upper - dist.loc
+
+    def loss(log_factor):
+        a, b = low[~exact] / np.exp(log_factor), high[~exact] / np.exp(log_factor)
+        flipped = a > 0
+        a, b = np.where(flipped, -b, a), np.where(flipped, -a, b)
+        between = log_ndtr(b) + np.log1p(-np.exp(log_ndtr(a) - log_ndtr(b)))
+        z = low[exact] / np.exp(log_factor)
+        points = -0.5 * z**2 - log_factor
+        prior = -0.5 * np.exp(-2 * log_factor) - log_factor
+        return -between.sum() - points.sum() - prior
+
+    best = minimize_scalar(loss, bounds=(-2, 2), method="bounded", options={"xatol": 1e-10})
+    fitted = regcal.ScaleCalibrator(support=None).fit(dist, seen)
+    assert fitted.factor_ == pytest.approx(np.exp(best.x), rel=1e-5)
+
+
+def test_all_candidates_are_scored_by_the_same_measure():
+    """The identity's score in `auto` is that of the clipped base."""
+    dist, y, _ = seen_rows("zeros")
+    auto = calibrator("auto").fit(dist, y)
+    clipped = regcal.Clipped(dist, low=0.0)
+
+    assert auto.scores_[0].log_score == pytest.approx(regcal.log_score(y, clipped).mean())
+
+
+def test_a_later_outcome_removes_a_found_end():
+    """With a warning, as what was predicted so far was different."""
+    dist, y, _ = seen_rows("zeros")
+    growing = calibrator("pit").partial_fit(dist, y)
+    assert growing.support_.low == 0.0
+
+    with pytest.warns(UserWarning, match="seen beyond 0, which looked like an end"):
+        growing.partial_fit(dist[:1], [-2.0])
+    assert growing.support_.low == -np.inf
+
+
+def test_bad_outcomes_get_clear_errors():
+    """Each names the value, the rule and the way out."""
+    dist, y = latent_rows(20)
+    cal = calibrator("pit")
+    with pytest.raises(ValueError, match="lower must not exceed upper"):
+        Outcomes([1.0], [0.0])
+    with pytest.raises(ValueError, match=r"lies outside the support .* Widen support="):
+        calibrator("pit", support=(0.0, None)).fit(dist, y)
+    with pytest.raises(ValueError, match="All 20 outcomes are censored"):
+        cal.fit(dist, Outcomes.right_censored(y, np.zeros(20, dtype=bool)))
+    with pytest.raises(ValueError, match="None of the 2 outcomes is possible"):
+        bounded = regcal.Histogram([-1.0, 1.0], [[1.0], [1.0]])
+        cal.fit(bounded, Outcomes([-np.inf, 1e3], [-1e3, 2e3]))
+    events = np.array([(True, -1.0)], dtype=[("event", bool), ("time", float)])
+    with pytest.raises(ValueError, match="time must not be negative, got -1"):
+        Outcomes.of(events)
+    with pytest.raises(ValueError, match="no multiples of step=1"):
+        calibrator("pit", step=1.0).fit(dist, y)
+    with pytest.raises(ValueError, match=r"support must be .* got 'positive'"):
+        calibrator("pit", support="positive").fit(dist, y)
+    with pytest.raises(ValueError, match="paper's classifier knows no labels"):
+        calibrator("gpc-paper").fit(dist, Outcomes.right_censored(y, y < 0))
