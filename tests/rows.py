@@ -1,11 +1,13 @@
 """Rows, models and checks that several test files share."""
 
 import numpy as np
+import pytest
 import scipy.optimize
 import scipy.stats
 from numpy.testing import assert_array_equal
 from scipy.interpolate import RectBivariateSpline
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import regcal
 from regcal import (
@@ -130,6 +132,19 @@ def minimum(features, labels, prior_mean, ridge, bounds=None):
     return scipy.optimize.minimize(
         loss, prior_mean, bounds=bounds, method="L-BFGS-B", options=options
     ).x
+
+
+def checked_by_scikit_learn(estimators):
+    """Run a test for every check of every estimator.
+
+    As `parametrize_with_checks`, whose texts of estimators take seconds to write.
+    """
+    checks = [
+        pytest.param(estimator, check, id=f"{name}-{check.func.__name__}")
+        for name, given in estimators.items()
+        for estimator, check in estimator_checks_generator(given)
+    ]
+    return pytest.mark.parametrize(("estimator", "check"), checks)
 
 
 class Line:

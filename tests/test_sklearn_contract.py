@@ -1,7 +1,7 @@
 """Calibrators, binary maps and regressors with any calibrator keep scikit-learn's contract.
 
-`parametrize_with_checks` feeds a matrix X to ``fit``. Calibrators take distributions and binary
-maps take one column of probabilities, so most of its checks cannot run; those that look at
+scikit-learn's checks feed a matrix X to ``fit``. Calibrators take distributions and binary
+maps take one column of probabilities, so most of them cannot run; those that look at
 construction and parameters only are called one by one. What the others would check (cloning,
 weights, repeated fits, unchanged parameters) is tested on distributions. `CalibratedRegressorCV`
 takes a matrix, and passes all checks with every calibrator.
@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from cases import CALIBRATORS, DISTRIBUTIONS, outcomes
 from numpy.testing import assert_allclose, assert_array_equal
+from rows import checked_by_scikit_learn
 from sklearn.base import clone
 from sklearn.linear_model import BayesianRidge
 from sklearn.utils import estimator_checks
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
 import regcal
@@ -83,9 +83,9 @@ def quick(name):
 AVERAGED = ("scale", "pit", "e-beta")
 
 
-@parametrize_with_checks(
-    [
-        regcal.CalibratedRegressorCV(
+@checked_by_scikit_learn(
+    {
+        name: regcal.CalibratedRegressorCV(
             BayesianRidge(),
             quick(name),
             cv=3 if name in AVERAGED else 2,
@@ -93,7 +93,7 @@ AVERAGED = ("scale", "pit", "e-beta")
             point="median",
         )
         for name in regcal.calibrator_names()
-    ]
+    }
 )
 @pytest.mark.filterwarnings("ignore")
 def test_regressors_pass_scikit_learns_checks_with_every_calibrator(estimator, check):

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from rows import QUICK_AUTO, Recorder
+from rows import QUICK_AUTO, Recorder, checked_by_scikit_learn
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import NotFittedError
@@ -16,7 +16,6 @@ from sklearn.linear_model import BayesianRidge, LinearRegression, QuantileRegres
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from regcal import (
     CalibratedRegressorCV,
@@ -33,13 +32,13 @@ from regcal import (
 from regcal.datasets import load_forest_fires
 
 
-@parametrize_with_checks(
-    [
-        CalibratedRegressorCV(BayesianRidge(), "scale", ensemble=False),
-        NormalResidualRegressor(LinearRegression()),
-        NormalResidualRegressor(Ridge(), cv=3),
-        MultiQuantileRegressor(QuantileRegressor(alpha=0.0)),
-    ],
+@checked_by_scikit_learn(
+    {
+        "calibrated": CalibratedRegressorCV(BayesianRidge(), "scale", ensemble=False),
+        "residuals": NormalResidualRegressor(LinearRegression()),
+        "held-out residuals": NormalResidualRegressor(Ridge(), cv=3),
+        "quantiles": MultiQuantileRegressor(QuantileRegressor(alpha=0.0)),
+    },
 )
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn_contract(estimator, check):
