@@ -369,7 +369,8 @@ class CensoredColumns(OutcomeColumns):
 
     def unknown(self, table: Any) -> np.ndarray:
         """Return the rows that lack the value or the truth value."""
-        return ~np.isfinite(np.stack([read_column(table, name) for name in self.names])).all(axis=0)
+        values, flags = (read_column(table, name) for name in self.names)
+        return ~(np.isfinite(values) & np.isfinite(flags))
 
     def refused(self, table: Any) -> RefusedRows:
         """Return the rows whose truth value is none."""
@@ -418,7 +419,8 @@ class IntervalColumns(OutcomeColumns):
 
     def unknown(self, table: Any) -> np.ndarray:
         """Return the rows that lack both ends."""
-        return ~np.isfinite(np.stack([read_column(table, name) for name in self.names])).any(axis=0)
+        lower, upper = (read_column(table, name) for name in self.names)
+        return ~(np.isfinite(lower) | np.isfinite(upper))
 
     def refused(self, table: Any) -> RefusedRows:
         """Return the rows whose lower end exceeds the upper one."""
