@@ -13,6 +13,7 @@ from regcal._validation import Array
 from regcal.calibrators.cells import Cells, Coordinates, Points
 from regcal.calibrators.held_out import HeldOut, Sample
 from regcal.calibrators.targets import Targets
+from regcal.outcomes import Outcomes
 
 if TYPE_CHECKING:
     from regcal.calibrators.base import Calibrator
@@ -166,14 +167,15 @@ class Observed(WithoutCaches):
         Parameters
         ----------
         dist : Distribution or anything `as_distribution` takes
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_rows,), Outcomes, or a structured array of (event, time)
         sample_weight : array-like of shape (n_rows,), optional
 
         Returns
         -------
         self
         """
-        if np.shape(y) == (0,) and hasattr(dist, "__len__") and len(dist) == 0:
+        seen = y.lower if isinstance(y, Outcomes) else y
+        if np.shape(seen) == (0,) and hasattr(dist, "__len__") and len(dist) == 0:
             return self
         rows = HeldOut.checked(dist, y, sample_weight)
         # copied, since the caller may use the arrays for the next batch
