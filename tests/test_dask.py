@@ -16,7 +16,14 @@ from sklearn.linear_model import BayesianRidge
 
 import regcal
 from regcal import dask as regcal_dask
-from regcal.dask import ModelPredictions, NormalColumns, QuantileColumns, SampleColumns
+from regcal.dask import (
+    CensoredColumns,
+    IntervalColumns,
+    ModelPredictions,
+    NormalColumns,
+    QuantileColumns,
+    SampleColumns,
+)
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -198,6 +205,77 @@ def test_separate_collections_and_empty_partitions(one_thread):
     assert_allclose(fitted.factor_, in_memory("scale", rows).factor_)
     scores = regcal_dask.log_score(fitted, some, NORMAL, "y").compute()
     assert len(scores) == len(rows)
+
+
+def censored_table():
+    """Return rows of which half are only known to be at least a value, told in both ways."""
+    frame = table(300)
+    limit = np.random.default_rng(1).permutation(frame["y"])
+    alive = limit < frame["y"]
+    time = np.minimum(limit, frame["y"])
+    ends = {"time": time, "alive": alive, "lower": time, "upper": time.where(~alive, np.nan)}
+    return frame.assign(**ends), regcal.Outcomes.right_censored(time, observed=~alive)
+
+
+SEEN = {
+    "truth values": lambda data: CensoredColumns("time", "alive"),
+    "ends": lambda data: IntervalColumns("lower", "upper"),
+    "a collection of ends": lambda data: data[["lower", "upper"]],
+}
+
+
+@pytest.mark.parametrize("told", [*SEEN, "numbers of columns", "an array of ends"])
+def test_what_was_seen_of_outcomes_is_read_from_columns(one_thread, told):
+    """Censored rows teach what they teach in memory, however columns tell of them."""
+    frame, seen = censored_table()
+    dist = regcal.Normal(frame["mean"], frame["std"])
+    wanted = regcal.get_calibrator("pit").fit(dist, seen)
+    data, to_dist = dd.from_pandas(frame, npartitions=3), NORMAL
+    y = SEEN[told](data) if told in SEEN else IntervalColumns(6, 7)
+    if told not in SEEN:
+        data = da.from_array(frame.astype(float).to_numpy(), chunks=(90, 4))
+        to_dist = NormalColumns(0, 1)
+    if told == "an array of ends":
+        y = data[:, 6:]
+
+    fitted = regcal_dask.fit(regcal.get_calibrator("pit"), data, to_dist, y)
+
+    assert not np.allclose(answers(wanted, frame), answers(in_memory("pit", frame), frame))
+    assert_allclose(answers(fitted, frame), answers(wanted, frame), atol=1e-12)
+    scores = regcal_dask.log_score(fitted, data, to_dist, y).compute()
+    assert_allclose(scores, regcal.log_score(seen, wanted.transform(dist)), rtol=1e-9)
+
+
+def test_ends_are_found_in_all_partitions_together(one_thread):
+    """Zeros that are too few in each partition are a point mass of the whole."""
+    frame = table(240)
+    frame["y"] = np.where(np.arange(240) % 30 == 0, 0.0, 1.0 + frame["y"] - frame["y"].min())
+    data = dd.from_pandas(frame, npartitions=4)
+
+    for part in (frame[k : k + 60] for k in range(0, 240, 60)):
+        assert not in_memory("pit", part).support_
+    fitted = regcal_dask.fit(regcal.get_calibrator("pit"), data, NORMAL, "y")
+
+    assert fitted.support_ == regcal.calibrators.Support(low=0.0)
+    below = regcal_dask.predict_cdf(fitted, data, NORMAL, [-1e-9, 0.0]).compute()
+    assert (below[-1e-9] == 0).all()
+    assert_allclose(below[0.0], in_memory("pit", frame).transform(NORMAL(frame)).mass(0.0))
+
+
+def test_outcomes_that_contradict_themselves_are_named(one_thread):
+    """The message tells the partition, the column and the value."""
+    frame, _ = censored_table()
+    frame = frame.assign(alive=frame["alive"].astype(int))
+    frame.loc[250, "upper"] = frame.loc[250, "lower"] - 1.0
+    frame.loc[20, "alive"] = 2
+    data, scale = dd.from_pandas(frame, npartitions=3), regcal.get_calibrator("scale")
+
+    with pytest.raises(ValueError, match=r"Partition 2.*from 200 to 299: .*exceed upper"):
+        regcal_dask.fit(scale, data, NORMAL, IntervalColumns("lower", "upper"))
+    with pytest.raises(ValueError, match=r"Partition 0.*'alive' must hold True or 1.*holds 2"):
+        regcal_dask.fit(scale, data, NORMAL, CensoredColumns("time", "alive"))
+    with pytest.raises(ValueError, match="no column 'event'"):
+        regcal_dask.fit(scale, data, NORMAL, CensoredColumns("time", "event"))
 
 
 def test_errors_say_what_to_do(one_thread):

@@ -238,6 +238,19 @@ def test_regressors_show_what_they_learnt(name, rows):
     assert len(text.splitlines()) <= 6
 
 
+def test_ends_that_were_found_are_told(rows):
+    """The card of a calibrator and of a model says that values below 0 are seen at 0."""
+    X, y = rows
+    dry = np.maximum(y, 0.0)
+    words = "values at or below 0 are seen at 0"
+
+    for outcomes, told in ((dry, True), (y, False)):
+        scale = regcal.ScaleCalibrator().fit(regcal.Normal(X[:, 0], 1.0), outcomes)
+        model = models()["one"].fit(X, outcomes)
+        for fitted in (scale, model):
+            assert (words in assert_sound(html_of(fitted)).words) is told
+
+
 def test_selection_is_told_and_forgotten(rows):
     """The card says why a method was chosen, until a fit without a choice."""
     model = models()["auto"].fit(*rows)

@@ -22,6 +22,24 @@ def test_constructors_make_intervals():
     assert len(right[[2, 0]]) == 2 and right[1].upper == [np.inf]
 
 
+@pytest.mark.parametrize("name", ["scale", "pit", "e-beta", "gpc", "gp-density"])
+def test_rows_that_tell_nothing_teach_nothing(name, rng):
+    """Nobody learns from a time that is censored at 0, where times begin."""
+    dist = Normal(rng.uniform(1.0, 3.0, 60), np.ones(60))
+    time, observed = np.maximum(dist.loc + 2.0 * rng.normal(size=60), 0.1), np.arange(60) % 4 > 0
+    time[1] = 0.0  # so that the range is the same
+    more = np.append(time, 0.0), np.append(observed, False)
+
+    def fitted(dist, time, observed):
+        seen = Outcomes.right_censored(time, observed)
+        return regcal.get_calibrator(name, support=(0, None)).fit(dist, seen)
+
+    without, others = fitted(dist, time, observed), dist[np.append(np.arange(60), 0)]
+    points = np.linspace(0.0, 6.0, 7)[np.newaxis, :]
+    expected = without.transform(dist).cdf(points)
+    assert_allclose(fitted(others, *more).transform(dist).cdf(points), expected, atol=0.02)
+
+
 @pytest.mark.parametrize("fields", [("event", "time"), ("time", "event")])
 def test_survival_arrays_are_recognised(fields):
     """Structured arrays of events and times, in either order, are right-censored."""

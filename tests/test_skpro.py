@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import scipy.stats
 from numpy.testing import assert_allclose
-from sklearn.linear_model import BayesianRidge
+from sklearn.linear_model import BayesianRidge, LinearRegression
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 
@@ -17,6 +17,8 @@ import skpro.distributions as families  # noqa: E402
 from skpro.metrics import CRPS, LogLoss  # noqa: E402
 from skpro.model_selection import GridSearchCV  # noqa: E402
 from skpro.regression.compose import Pipeline  # noqa: E402
+from skpro.regression.residual import ResidualDouble  # noqa: E402
+from skpro.survival.compose import FitUncensored  # noqa: E402
 from skpro.utils import check_estimator  # noqa: E402
 
 from regcal.skpro import CalibratedRegressor, PredictiveDistribution  # noqa: E402
@@ -161,6 +163,58 @@ def test_regressor_is_our_regressor(data):
         model.predict_quantiles(X, [0.05, 0.95]), same.predict_quantiles(X, [0.05, 0.95])
     )
     assert_allclose(model.model_.predict_above(X, 1.0), same.predict_above(X, 1.0))
+
+
+@pytest.fixture
+def survival(data):
+    """Return times, of which a third are censored, with skpro's C."""
+    X, y = data
+    times = np.maximum(y + 1.0, 0.0)
+    return X, times, pd.DataFrame({"y": (np.arange(90) % 3 == 0).astype(int)}, index=y.index)
+
+
+def test_censored_outcomes_are_passed_through(survival):
+    """C is 0 for outcomes that were seen and 1 for right-censored ones."""
+    X, y, C = survival
+    options = {"calibrator": "pit", "support": (0, None), "ensemble": False}
+    seen = regcal.Outcomes.right_censored(y["y"], observed=C["y"] == 0)
+    same = regcal.CalibratedRegressorCV(BayesianRidge(), **options).fit(X, seen)
+
+    model = CalibratedRegressor(BayesianRidge(), **options).fit(X, y, C)
+
+    prediction, dist = model.predict_proba(X), same.predict_dist(X)
+    assert_allclose(prediction.surv(pd.DataFrame(1.0, X.index, ["y"]))["y"], dist.sf(1.0))
+    as_if_seen = CalibratedRegressor(BayesianRidge(), **options).fit(X, y).predict_proba(X)
+    assert not np.allclose(as_if_seen.mean(), prediction.mean())
+    with pytest.raises(ValueError, match=r"C must be 0.*got 2"):
+        CalibratedRegressor(BayesianRidge()).fit(X, y, C + 1)
+
+
+def test_models_of_survival_times_are_given_the_censoring(survival):
+    """The model inside learns what it learns without us."""
+    X, y, C = survival
+    inner = FitUncensored(ResidualDouble(LinearRegression()))
+
+    model = CalibratedRegressor(inner, "identity", ensemble=False, support=None).fit(X, y, C)
+
+    assert_allclose(model.predict_proba(X).mean(), inner.fit(X, y, C).predict_proba(X).mean())
+
+
+def test_point_masses_are_known_to_skpro():
+    """A clipped distribution is mixed; its masses, CRPS and log loss are ours."""
+    dist = regcal.Clipped(regcal.Normal(MEANS.ravel(), SPREADS.ravel()), low=0.0)
+    prediction = PredictiveDistribution(dist, index=INDEX, columns=COLUMNS)
+    y = np.array([0.0, 1.3, 0.0])
+    frame = pd.DataFrame(y, INDEX, COLUMNS)
+
+    assert prediction.get_tag("distr:measuretype") == "mixed"
+    assert_allclose(
+        prediction.pmf(frame)["y"], scipy.stats.norm.cdf(-MEANS / SPREADS).ravel() * (y == 0)
+    )
+    assert_allclose(np.exp(prediction.log_pmf(frame)), prediction.pmf(frame))
+    assert_allclose(CRPS()(frame, prediction), regcal.crps(y, dist).mean(), rtol=1e-6)
+    assert_allclose(LogLoss()(frame, prediction), -regcal.log_score(y, dist).mean(), rtol=1e-6)
+    assert not PredictiveDistribution(dist.base).pmf(0.0).to_numpy().any()
 
 
 def test_regressor_of_two_targets_is_refused(data):

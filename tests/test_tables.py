@@ -4,16 +4,20 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import BayesianRidge
 
 import regcal
 from regcal.tables import (
+    CensoredColumns,
+    ExactColumn,
+    IntervalColumns,
     NormalColumns,
     QuantileColumns,
     SampleColumns,
     TableCalibrator,
     TableRegressor,
+    outcome_columns,
     read_column,
 )
 
@@ -108,3 +112,94 @@ def test_a_table_regressor_takes_columns_in_any_order(rng):
     turned = {name: table[name] for name in ("y", "z", "x")}
     assert_array_equal(model.predict_dist(turned).mean(), model.predict_dist(table).mean())
     assert_array_equal(model.predict_base(turned).mean(), model.predict_base(table).mean())
+
+
+# ----------------------------------------------------------------------------------------- outcomes
+
+TIMES, ALIVE = [5.0, 8.0, 0.0], [False, True, False]
+ENDS = [5.0, np.inf, 0.0]
+SURVIVAL = {
+    "mapping": {"time": TIMES, "alive": ALIVE, "low": TIMES, "high": ENDS},
+    "pandas": pd.DataFrame({"time": TIMES, "alive": ALIVE, "low": TIMES, "high": [5, None, 0]}),
+    "polars": pl.DataFrame({"time": TIMES, "alive": [0, 1, 0], "low": TIMES, "high": ENDS}),
+}
+SEEN = regcal.Outcomes.right_censored(TIMES, observed=~np.array(ALIVE))
+
+
+@pytest.mark.parametrize("table", SURVIVAL)
+@pytest.mark.parametrize(
+    "columns", [CensoredColumns("time", "alive"), IntervalColumns("low", "high")]
+)
+def test_every_table_tells_the_same_outcomes(table, columns):
+    """Truth values and ends, missing or infinite, are the same intervals."""
+    found = columns(SURVIVAL[table])
+
+    assert_array_equal(found.lower, SEEN.lower)
+    assert_array_equal(found.upper, SEEN.upper)
+
+
+def test_columns_of_arrays_tell_outcomes():
+    """Columns have numbers, and a name alone is a column of numbers."""
+    table = np.column_stack([TIMES, ALIVE, ENDS])
+
+    for columns in (CensoredColumns(0, 1), IntervalColumns(0, 2)):
+        assert_array_equal(columns(table).upper, SEEN.upper)
+        assert_array_equal(columns.of_columns(table[:, list(columns.names)].T).upper, SEEN.upper)
+    assert outcome_columns(2) == ExactColumn(2)
+    assert_array_equal(outcome_columns(0)(table), TIMES)
+
+
+def test_outcomes_that_contradict_themselves_are_found():
+    """Rows are told by number, and refused when they are read."""
+    table = {"a": [1.0, 3.0, np.nan], "b": [2.0, 2.0, np.nan], "flag": [0.0, 2.0, np.nan]}
+    ends, flagged = IntervalColumns("a", "b"), CensoredColumns("a", "flag")
+
+    assert ends.refused(table).rows.tolist() == [False, True, False]
+    assert ends.unknown(table).tolist() == [False, False, True]
+    assert flagged.unknown(table).tolist() == [False, False, True]
+    assert flagged.refused({"a": [1.0, 3.0], "flag": [0.0, 2.0]}).rows.tolist() == [False, True]
+    with pytest.raises(ValueError, match=r"Row 1 has lower = 3.0 and upper = 2.0"):
+        ends(table)
+    with pytest.raises(ValueError, match=r"'flag' must hold True or 1.*row 1 holds 2"):
+        flagged(table)
+    with pytest.raises(ValueError, match="no column 'event'"):
+        CensoredColumns("a", "event")(table)
+
+
+def survival_table(rng, n=60):
+    """Return predictions and features of times, a third of which are censored."""
+    x = rng.uniform(1.0, 3.0, n)
+    time, alive = np.maximum(x + rng.normal(size=n), 0.0), np.arange(n) % 3 == 0
+    table = {"x": x, "spread": np.ones(n), "time": time, "alive": alive}
+    return table, regcal.Outcomes.right_censored(time, observed=~alive)
+
+
+def test_a_table_calibrator_learns_from_censored_rows(tmp_path, rng):
+    """It is the calibrator of the Python API, and a file keeps where its outcomes stand."""
+    table, seen = survival_table(rng)
+    columns = CensoredColumns("time", "alive")
+    pit = regcal.get_calibrator("pit", support=(0, None))
+    model = TableCalibrator(NormalColumns("x", "spread"), pit, columns).fit(table)
+
+    regcal.save(model, tmp_path / "model.regcal")
+    again = regcal.load(tmp_path / "model.regcal")
+
+    dist = regcal.Normal(table["x"], table["spread"])
+    wanted = regcal.get_calibrator("pit", support=(0, None)).fit(dist, seen).transform(dist)
+    assert_array_equal(model.predict_dist(table).mean(), wanted.mean())
+    assert_array_equal(again.predict_dist(table).mean(), wanted.mean())
+    assert again.target == columns
+    assert again.support == regcal.calibrators.Support(low=0.0)
+
+
+def test_a_table_regressor_learns_from_censored_rows(rng):
+    """It is the regressor of the Python API."""
+    table, seen = survival_table(rng)
+    inner = regcal.CalibratedRegressorCV(BayesianRidge(), "pit", support=(0, None))
+    model = TableRegressor(inner, ("x",), target=CensoredColumns("time", "alive")).fit(table)
+
+    wanted = inner.fit(pd.DataFrame({"x": table["x"]}), seen)
+    found = model.predict_dist(table)
+    assert_allclose(found.mean(), wanted.predict(pd.DataFrame({"x": table["x"]})))
+    assert model.support == wanted.support_
+    assert model.n_rows_seen_ == 60

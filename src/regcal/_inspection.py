@@ -53,6 +53,8 @@ class Auditable:
         >>> print(ScaleCalibrator().fit(Normal([0.0, 0.0], [1.0, 1.0]), [1, 2]).summary())
         ScaleCalibrator
           prior_rows: 1
+          step: None
+          support: 'auto'
           n_rows_seen_: 2
           map_: ScaleMap
             factor: 1.41421

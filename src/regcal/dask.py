@@ -4,25 +4,32 @@ Partitions are summarised where they are, the summaries are merged in a tree, an
 that is left is solved in the calling process. What is predicted stays lazy.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
+from regcal import metrics
 from regcal._validation import Array, as_float_array
 from regcal.calibrators import Calibrator, Observed, Targets
 from regcal.distributions import Distribution, as_distribution
 from regcal.tables import (
+    CensoredColumns,
+    IntervalColumns,
     ModelPredictions,
     NormalColumns,
+    OutcomeColumns,
     QuantileColumns,
     SampleColumns,
     check_has_column,
 )
 
 __all__ = [
+    "CensoredColumns",
+    "IntervalColumns",
     "ModelPredictions",
     "NormalColumns",
     "QuantileColumns",
@@ -38,6 +45,7 @@ __all__ = [
 _FAN_IN = 8
 
 ToDist = Callable[[Any], Any]
+ReadOutcomes = Callable[[Sequence[Any]], Any]
 
 
 # ---------------------------------------------------------------------------------------------- fit
@@ -48,10 +56,10 @@ def fit(
 ) -> Calibrator:
     """Fit a calibrator on the rows of a Dask collection.
 
-    The outcomes are read first, for the range that thresholds cover. Then every partition is
-    summarised where it is. The result is that of `regcal.Calibrator.fit` on all rows, up to the
-    width of fine cells if there are more than 16 384, and does not depend on the partitions
-    beyond that.
+    The outcomes are read first, for the range that thresholds cover and for ends at which they
+    pile up. Then every partition is summarised where it is. The result is that of
+    `regcal.Calibrator.fit` on all rows, up to the width of fine cells if there are more than
+    16 384, and does not depend on the partitions beyond that.
 
     Parameters
     ----------
@@ -63,8 +71,10 @@ def fit(
         Makes predictions of a partition, a pandas frame or NumPy array: `NormalColumns`,
         `QuantileColumns`, `SampleColumns`, `ModelPredictions`, or a function of your own that
         returns anything `regcal.as_distribution` takes.
-    y, sample_weight : column of `data`, or Dask series or array with the same partitions
-        Outcomes, and weights if there are any.
+    y : column of `data`, `CensoredColumns` or `IntervalColumns` of it, or Dask series or array
+        Outcomes, or what was seen of them. A collection has the partitions of the data, and two
+        columns of it are lower and upper ends.
+    sample_weight : column of `data`, or Dask series or array with the same partitions, optional
 
     Returns
     -------
@@ -88,41 +98,55 @@ def fit(
         msg = f"Got {calibrator!r}. Pass a calibrator, such as regcal.get_calibrator('gpc')."
         raise TypeError(msg)
     parts = _partitions(data)
-    outcomes = _partitions(_column(data, y))
+    read, collections = _outcomes(data, y)
+    columns = [_partitions(one) for one in collections]
     weights = [None] * len(parts)
     if sample_weight is not None:
         weights = _partitions(_column(data, sample_weight))
-    _check_numbers(parts, outcomes, weights)
-    of_targets = [dask.delayed(_targets_of)(*one) for one in zip(outcomes, weights, strict=True)]
-    targets = _computed(of_targets)
-    observe = dask.delayed(partial(_observed_of, clone(calibrator), to_dist, targets))
-    rows = zip(parts, outcomes, weights, strict=True)
-    observed = [observe(number, *one) for number, one in enumerate(rows)]
+    _check_numbers(parts, columns[0], weights)
+    outcomes = [list(one) for one in zip(*columns, strict=True)]
+    rows = list(zip(outcomes, weights, strict=True))
+    of_targets = dask.delayed(partial(_targets_of, read))
+    targets = _computed([of_targets(number, *one) for number, one in enumerate(rows)])
+    observe = dask.delayed(partial(_observed_of, clone(calibrator), to_dist, targets, read))
+    pairs = zip(parts, rows, strict=True)
+    observed = [observe(number, part, *one) for number, (part, one) in enumerate(pairs)]
     return calibrator.solve(_computed(observed))
 
 
-def _targets_of(y: Any, weights: Any) -> Targets:
-    return Targets.of(y, weights) if len(y) else Targets()
+def _targets_of(read: ReadOutcomes, number: int, columns: list[Any], weights: Any) -> Targets:
+    if len(columns[0]) == 0:
+        return Targets()
+    with _placed(number, columns[0]):
+        return Targets.of(read(columns), weights)
 
 
 def _observed_of(
     calibrator: Calibrator,
     to_dist: ToDist,
     targets: Targets,
+    read: ReadOutcomes,
     number: int,
     part: Any,
-    y: Any,
+    columns: list[Any],
     weights: Any,
 ) -> Observed:
     observed = calibrator.new_observed(targets)
-    if len(y) == 0:
+    if len(columns[0]) == 0:
         return observed
+    with _placed(number, part):
+        _check_same_rows(part, *columns, weights)
+        return observed.add(to_dist(part), read(columns), weights)
+
+
+@contextmanager
+def _placed(number: int, part: Any) -> Iterator[None]:
+    """Say in which partition something was wrong."""
     try:
-        _check_same_rows(part, y, weights)
-        return observed.add(to_dist(part), y, weights)
+        yield
     except ValueError as error:
         place = f"Partition {number}"
-        if hasattr(part, "columns"):
+        if hasattr(part, "index"):
             place += f", whose index goes from {part.index[0]!r} to {part.index[-1]!r}"
         msg = f"{place}: {error}"
         raise ValueError(msg) from error
@@ -228,6 +252,8 @@ def predict_cdf(
 def log_score(calibrator: Calibrator, data: Any, to_dist: ToDist, y: Any) -> Any:
     """Return the log density of each outcome under the calibrated prediction, lazily.
 
+    As `regcal.log_score`: of a point mass its log, of an interval the log of its probability.
+
     Parameters
     ----------
     calibrator : Calibrator
@@ -251,7 +277,9 @@ def log_score(calibrator: Calibrator, data: Any, to_dist: ToDist, y: Any) -> Any
     >>> log_score(identity, data, NormalColumns(0, 1), y=2).compute().round(3)
     array([-0.964, -3.612])
     """
-    scores = map_dist(calibrator, data, to_dist, _log_scores, ["log_score"], _column(data, y))
+    read, columns = _outcomes(data, y)
+    score = partial(_log_scores, read)
+    scores = map_dist(calibrator, data, to_dist, score, ["log_score"], *columns)
     return scores["log_score"] if _is_frame(data) else scores[:, 0]
 
 
@@ -337,8 +365,8 @@ def _evaluated(method: str, points: list[float], dist: Distribution) -> Array:
     return getattr(dist, method)(np.array([points]))
 
 
-def _log_scores(dist: Distribution, y: Array) -> Array:
-    return dist.logpdf(y)[:, np.newaxis]
+def _log_scores(read: ReadOutcomes, dist: Distribution, *columns: Array) -> Array:
+    return metrics.log_score(read(columns), dist)[:, np.newaxis]
 
 
 # ------------------------------------------------------------------------------------- collections
@@ -365,6 +393,19 @@ def _column(data: Any, column: Any) -> Any:
         return column
     check_has_column(data, column)
     return data[column] if _is_frame(data) else data[:, column]
+
+
+def _outcomes(data: Any, y: Any) -> tuple[ReadOutcomes, list[Any]]:
+    """Return columns that tell outcomes, and what makes outcomes of a partition of them."""
+    if isinstance(y, OutcomeColumns):
+        return y.of_columns, [_column(data, name) for name in y.names]
+    if hasattr(y, "to_delayed") and getattr(y, "ndim", 1) == 2 and y.shape[1] == 2:
+        return _outcomes(y, IntervalColumns(*(y.columns if _is_frame(y) else (0, 1))))
+    return _the_only, [_column(data, y)]
+
+
+def _the_only(columns: Sequence[Any]) -> Any:
+    return columns[0]
 
 
 def _partitions(data: Any) -> list[Any]:

@@ -23,6 +23,7 @@ from regcal.calibrators import (
     PaperGPCalibrator,
     PITCalibrator,
     ScaleCalibrator,
+    Support,
 )
 from regcal.distributions import Distribution
 from regcal.maps import PiecewiseMap, ProbitMap, ScaleMap
@@ -253,7 +254,11 @@ def _fitted_card(estimator: Any, figures: Figures, curves: Sequence[Curve] = ())
 def _of_calibrator(calibrator: Calibrator) -> str:
     if not hasattr(calibrator, "n_rows_seen_"):
         return ""
-    figures = [("calibration rows", str(calibrator.n_rows_seen_)), *figures_of(calibrator)]
+    figures = [
+        ("calibration rows", str(calibrator.n_rows_seen_)),
+        *_seen_through(calibrator.support_),
+        *figures_of(calibrator),
+    ]
     return _fitted_card(calibrator, figures, curves_of(calibrator))
 
 
@@ -276,6 +281,7 @@ def _of_regressor(model: CalibratedRegressorCV) -> str:
         ("calibrator", type(calibrators[0]).__name__),
         ("calibrated models", f"{len(calibrators)}, averaged" if model.ensemble_ else "1"),
         ("calibration rows", str(rows)),
+        *_seen_through(model.support_),
         *(figures_of(calibrators[0]) if len(calibrators) == 1 else []),
     ]
     return _fitted_card(model, figures, _shared_curves(calibrators))
@@ -349,6 +355,11 @@ def _figures_of_classifier(calibrator: PaperGPCalibrator) -> Figures:
 @figures_of.register
 def _figures_of_choice(auto: AutoCalibrator) -> Figures:
     return [*_choice(auto), *figures_of(auto.calibrator_)]
+
+
+def _seen_through(support: Support) -> Figures:
+    """Return what outcomes are seen through; nothing for the whole line."""
+    return [("outcomes", support.described())] if support else []
 
 
 def _choice(auto: AutoCalibrator) -> Figures:

@@ -154,8 +154,12 @@ class Outcomes:
 
     @property
     def values(self) -> Array:
-        """A number per row: the outcome, the end that is known, or the middle of two ends."""
-        lower = np.where(np.isfinite(self.lower), self.lower, self.upper)
+        """A number per row: the outcome, the end that is known, or the middle of two ends.
+
+        It is 0 where nothing is known, as of a time that is at least 0.
+        """
+        end = np.where(np.isfinite(self.upper), self.upper, 0.0)
+        lower = np.where(np.isfinite(self.lower), self.lower, end)
         upper = np.where(np.isfinite(self.upper), self.upper, lower)
         return np.where(self.exact_rows, self.lower, lower + 0.5 * (upper - lower))
 

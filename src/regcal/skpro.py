@@ -12,8 +12,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from regcal._validation import Array
-from regcal.distributions import Distribution, as_distribution
+from regcal.distributions import Clipped, Distribution, Rounded, as_distribution
 from regcal.distributions._quadrature import integrate
+from regcal.outcomes import Outcomes
 from regcal.regressor import CalibratedRegressorCV
 
 try:
@@ -32,6 +33,9 @@ class PredictiveDistribution(BaseDistribution):
 
     Nothing is approximated by draws: energies and norms are integrals, so that skpro's metrics
     are as exact as ours. It becomes our distribution again by its attribute ``dist``.
+
+    A distribution that is clipped or rounded is a mixed one, with ``pmf``. At a point mass ``pdf``
+    gives the mass as well, as all of regcal does, so that skpro's log loss is our log score.
 
     Parameters
     ----------
@@ -68,6 +72,8 @@ class PredictiveDistribution(BaseDistribution):
             "pdf",
             "log_pdf",
             "pdfnorm",
+            "pmf",
+            "log_pmf",
             "cdf",
             "surv",
             "haz",
@@ -85,6 +91,8 @@ class PredictiveDistribution(BaseDistribution):
             columns = pd.RangeIndex(1) if columns is None else columns
             _check_labels(len(self._dist), len(index), len(columns))
         super().__init__(index=index, columns=columns)
+        if isinstance(self._dist, Clipped | Rounded):
+            self.set_tags(**{"distr:measuretype": "mixed"})
 
     def _iloc(self, rowidx: Any = None, colidx: Any = None) -> "PredictiveDistribution":
         if _is_number(rowidx) and _is_number(colidx):
@@ -111,6 +119,13 @@ class PredictiveDistribution(BaseDistribution):
 
     def _log_pdf(self, x: Any) -> Any:
         return self._at_points(self._dist.logpdf, x)
+
+    def _pmf(self, x: Any) -> Any:
+        return self._at_points(self._dist.mass, x)
+
+    def _log_pmf(self, x: Any) -> Any:
+        with np.errstate(divide="ignore"):
+            return np.log(self._pmf(x))
 
     def _cdf(self, x: Any) -> Any:
         return self._at_points(self._dist.cdf, x)
@@ -179,6 +194,7 @@ class PredictiveDistribution(BaseDistribution):
             {"dist": mixture},
             {"dist": quantiles, "index": pd.Index(["a", "b"])},
             {"dist": samples},
+            {"dist": Clipped(normal, low=0.5), "columns": pd.Index(["y"])},
         ]
 
 
@@ -203,11 +219,21 @@ class CalibratedRegressor(BaseProbaRegressor):
         Number of models fitted at once, through joblib.
     point : {"mean", "median"}, default="mean"
         What `predict` returns.
+    support : {"auto", None} or (low, high), default="auto"
+        Ends at which outcomes beyond are seen, such as 0 for times: found where outcomes pile up,
+        none, or given.
+    step : float or "auto", optional
+        Distance of the values that outcomes are rounded to: 1 for counts.
 
     Attributes
     ----------
     model_ : CalibratedRegressorCV
         The fitted model with our methods, for example ``model_.predict_above``.
+
+    Notes
+    -----
+    It takes censored outcomes: ``fit(X, y, C)``, where C is 0 for an outcome that was seen and 1
+    for one that is only known to be at least y. A model of survival times inside is given C, too.
 
     Examples
     --------
@@ -223,8 +249,10 @@ class CalibratedRegressor(BaseProbaRegressor):
     _tags = {  # noqa: RUF012
         "capability:multioutput": False,
         "capability:missing": True,
+        "capability:survival": True,
         "X_inner_mtype": "pd_DataFrame_Table",
         "y_inner_mtype": "pd_DataFrame_Table",
+        "C_inner_mtype": "pd_DataFrame_Table",
     }
 
     def __init__(
@@ -235,6 +263,8 @@ class CalibratedRegressor(BaseProbaRegressor):
         ensemble: bool | str = "auto",
         n_jobs: int | None = None,
         point: str = "mean",
+        support: Any = "auto",
+        step: Any = None,
     ) -> None:
         self.estimator = estimator
         self.calibrator = calibrator
@@ -242,6 +272,8 @@ class CalibratedRegressor(BaseProbaRegressor):
         self.ensemble = ensemble
         self.n_jobs = n_jobs
         self.point = point
+        self.support = support
+        self.step = step
         super().__init__()
 
     def _fit(self, X: Any, y: Any, C: Any = None) -> "CalibratedRegressor":
@@ -249,7 +281,11 @@ class CalibratedRegressor(BaseProbaRegressor):
             msg = f"y has {y.shape[1]} columns. Fit one regressor per column."
             raise ValueError(msg)
         model = CalibratedRegressorCV(**self.get_params(deep=False))
-        self.model_ = model.fit(_with_names(X), y.iloc[:, 0].to_numpy())
+        values, censored = (None if one is None else one.iloc[:, 0].to_numpy() for one in (y, C))
+        seen = values if censored is None else _right_censored(values, censored)
+        # without an index, it gets that of X
+        own = {"C": censored} if censored is not None and _is_survival(self.estimator) else {}
+        self.model_ = model.fit(_with_names(X), seen, **own)
         self._y_columns = y.columns
         return self
 
@@ -274,6 +310,19 @@ class CalibratedRegressor(BaseProbaRegressor):
             {"estimator": BayesianRidge(), "calibrator": "scale"},
             {"estimator": inner, "calibrator": PITCalibrator(), "cv": 2, "ensemble": True},
         ]
+
+
+def _right_censored(values: Any, censored: Any) -> Outcomes:
+    if not np.isin(censored, (0, 1)).all():
+        odd = censored[~np.isin(censored, (0, 1))][0]
+        msg = f"C must be 0 where y was seen and 1 where it is right-censored, got {odd}."
+        raise ValueError(msg)
+    return Outcomes.right_censored(values, observed=censored == 0)
+
+
+def _is_survival(estimator: Any) -> bool:
+    """Return whether a model's fit takes C: one of skpro that says so."""
+    return isinstance(estimator, BaseProbaRegressor) and estimator.get_tag("capability:survival")
 
 
 def _with_names(X: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Columns of tables become distributions: for Dask, for the command line, and in model files.
+"""Columns of tables become distributions and outcomes: for Dask, the command line and model files.
 
 A table is a frame, a mapping from names to columns, or an array whose columns have numbers.
 """
@@ -14,8 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from regcal._validation import Array, as_float_array
 from regcal.adapters import predict_dist
-from regcal.calibrators import Calibrator
+from regcal.calibrators import Calibrator, Support
 from regcal.distributions import Distribution, Mixture, Normal, Quantiles, Samples
+from regcal.outcomes import Outcomes
 from regcal.regressor import CalibratedRegressorCV
 
 
@@ -53,7 +54,7 @@ def read_column(table: Any, name: Any) -> Array:
 
 @dataclass(frozen=True)
 class RefusedRows:
-    """Rows of a table whose columns are no distribution.
+    """Rows of a table whose columns are no distribution, or no outcome.
 
     Attributes
     ----------
@@ -243,6 +244,203 @@ class ModelPredictions:
         return predict_dist(self.model, table)
 
 
+# ------------------------------------------------------------------------ outcomes that stand there
+
+
+class OutcomeColumns(ABC):
+    """Columns of a table that tell what was seen of Y: called with a table, it returns that."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[Any, ...]:
+        """Names or numbers of the columns."""
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """What the outcome is called."""
+
+    @abstractmethod
+    def _made_of(self, columns: list[Array]) -> Any:
+        """Return what the columns tell, as all of regcal takes it for y."""
+
+    @abstractmethod
+    def unknown(self, table: Any) -> np.ndarray:
+        """Return which rows tell nothing."""
+
+    @abstractmethod
+    def refused(self, table: Any) -> RefusedRows:
+        """Return the rows that are no outcome."""
+
+    def of_columns(self, columns: Sequence[Any]) -> Any:
+        """Return what the columns tell, given in the order of their names."""
+        named = zip(columns, self.names, strict=True)
+        return self._made_of([as_float_array(one, f"column {name!r}") for one, name in named])
+
+    def __call__(self, table: Any) -> Any:
+        """Return what was seen of all rows' outcomes."""
+        return self._made_of([read_column(table, name) for name in self.names])
+
+
+@dataclass(frozen=True)
+class ExactColumn(OutcomeColumns):
+    """Reads outcomes from a column of numbers.
+
+    Parameters
+    ----------
+    value : column name of a frame, or column number of an array
+
+    Examples
+    --------
+    >>> from regcal.tables import ExactColumn
+    >>> ExactColumn("y")({"y": [3, 5], "mu": [2, 2]})
+    array([3., 5.])
+    """
+
+    value: Any
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """The one column."""
+        return (self.value,)
+
+    @property
+    def label(self) -> str:
+        """The name of the column."""
+        return str(self.value)
+
+    def _made_of(self, columns: list[Array]) -> Array:
+        return columns[0]
+
+    def unknown(self, table: Any) -> np.ndarray:
+        """Return the rows without a finite number."""
+        return ~np.isfinite(read_column(table, self.value))
+
+    def refused(self, table: Any) -> RefusedRows:
+        """Return no rows: any number is an outcome."""
+        values = read_column(table, self.value)
+        return RefusedRows(np.zeros(len(values), dtype=bool), "", values, "")
+
+
+@dataclass(frozen=True)
+class CensoredColumns(OutcomeColumns):
+    """Reads outcomes of which some are only known to be at least a value.
+
+    Parameters
+    ----------
+    value : column name of a frame, or column number of an array
+        The outcome, or the value that it is at least.
+    censored : column name or number
+        Truth values: True or 1 where only that is known (right-censored), False or 0 where the
+        value is the outcome. It is the opposite of survival analysis' event.
+
+    Examples
+    --------
+    >>> from regcal.tables import CensoredColumns
+    >>> table = {"days": [5, 8, 2], "alive": [False, True, False]}
+    >>> CensoredColumns("days", "alive")(table).upper
+    array([ 5., inf,  2.])
+    """
+
+    value: Any
+    censored: Any
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """Value and truth value."""
+        return self.value, self.censored
+
+    @property
+    def label(self) -> str:
+        """The name of the column of values."""
+        return str(self.value)
+
+    def _made_of(self, columns: list[Array]) -> Outcomes:
+        values, flags = columns
+        odd = ~np.isin(flags, (0.0, 1.0))
+        if odd.any():
+            row = int(np.flatnonzero(odd)[0])
+            msg = (
+                f"Column {self.censored!r} must hold True or 1 where an outcome is censored and "
+                f"False or 0 where it is not, but row {row} holds {flags[row]:g}."
+            )
+            raise ValueError(msg)
+        return Outcomes.right_censored(values, observed=flags == 0)
+
+    def unknown(self, table: Any) -> np.ndarray:
+        """Return the rows that lack the value or the truth value."""
+        values, flags = (read_column(table, name) for name in self.names)
+        return ~(np.isfinite(values) & np.isfinite(flags))
+
+    def refused(self, table: Any) -> RefusedRows:
+        """Return the rows whose truth value is none."""
+        flags = read_column(table, self.censored)
+        rule = "it must be True or 1 where the outcome is censored, and False or 0 where it is not"
+        return RefusedRows(~np.isin(flags, (0, 1)), f"column {self.censored!r} is", flags, rule)
+
+
+@dataclass(frozen=True)
+class IntervalColumns(OutcomeColumns):
+    """Reads intervals that hold the outcome.
+
+    Parameters
+    ----------
+    lower, upper : column names of a frame, or column numbers of an array
+        Ends of the intervals, equal where the outcome is known. An end that is missing or
+        infinite is not known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal.tables import IntervalColumns
+    >>> seen = IntervalColumns(lower=0, upper=1)(np.array([[2.0, 2.0], [3.0, np.nan]]))
+    >>> seen.lower, seen.upper
+    (array([2., 3.]), array([ 2., inf]))
+    """
+
+    lower: Any
+    upper: Any
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """Lower and upper ends."""
+        return self.lower, self.upper
+
+    @property
+    def label(self) -> str:
+        """The names of both columns."""
+        return f"{self.lower} to {self.upper}"
+
+    def _made_of(self, columns: list[Array]) -> Outcomes:
+        lower, upper = columns
+        return Outcomes(
+            np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper)
+        )
+
+    def unknown(self, table: Any) -> np.ndarray:
+        """Return the rows that lack both ends."""
+        lower, upper = (read_column(table, name) for name in self.names)
+        return ~(np.isfinite(lower) | np.isfinite(upper))
+
+    def refused(self, table: Any) -> RefusedRows:
+        """Return the rows whose lower end exceeds the upper one."""
+        lower, upper = (read_column(table, name) for name in self.names)
+        rule = f"a lower end must not exceed the upper one, in column {self.upper!r}"
+        return RefusedRows(lower > upper, f"column {self.lower!r} is", lower, rule)
+
+
+def outcome_columns(target: Any) -> OutcomeColumns:
+    """Return where outcomes stand: a name or a number is a column of numbers.
+
+    Examples
+    --------
+    >>> from regcal.tables import outcome_columns
+    >>> outcome_columns("y")
+    ExactColumn(value='y')
+    """
+    return target if isinstance(target, OutcomeColumns) else ExactColumn(target)
+
+
 # --------------------------------------------------------------- models that know columns by name
 
 
@@ -276,8 +474,8 @@ class TableCalibrator(BaseEstimator):
         Where the predictions are.
     calibrator : Calibrator
         The method.
-    target : str, default="y"
-        Name of the column of outcomes.
+    target : str or OutcomeColumns, default="y"
+        Name of the column of outcomes, or columns that tell what was seen of them.
 
     Attributes
     ----------
@@ -299,7 +497,10 @@ class TableCalibrator(BaseEstimator):
     """
 
     def __init__(
-        self, columns: PredictionColumns, calibrator: Calibrator, target: str = "y"
+        self,
+        columns: PredictionColumns,
+        calibrator: Calibrator,
+        target: str | OutcomeColumns = "y",
     ) -> None:
         self.columns = columns
         self.calibrator = calibrator
@@ -318,7 +519,7 @@ class TableCalibrator(BaseEstimator):
     def fit(self, table: Any) -> Self:
         """Learn from a table with predictions and outcomes of held-out rows."""
         self.calibrator_ = clone(self.calibrator).fit(
-            self.predict_base(table), read_column(table, self.target)
+            self.predict_base(table), outcome_columns(self.target)(table)
         )
         self.n_rows_seen_ = self.calibrator_.n_rows_seen_
         return self
@@ -326,6 +527,12 @@ class TableCalibrator(BaseEstimator):
     def predict_base(self, table: Any) -> Distribution:
         """Return the predictions as they are in the table."""
         return self.columns(table)
+
+    @property
+    def support(self) -> Support:
+        """Through what outcomes are seen, as far as it has been learnt."""
+        check_is_fitted(self, "calibrator_")
+        return self.calibrator_.support_
 
     def predict_dist(self, table: Any) -> Distribution:
         """Return the calibrated predictions."""
@@ -344,8 +551,8 @@ class TableRegressor(BaseEstimator):
         Names of the features that are numbers.
     texts : sequence of str, default=()
         Names of the features that are texts.
-    target : str, default="y"
-        Name of the column of outcomes.
+    target : str or OutcomeColumns, default="y"
+        Name of the column of outcomes, or columns that tell what was seen of them.
     takes_missing : bool, default=False
         Whether features may be missing.
 
@@ -376,7 +583,7 @@ class TableRegressor(BaseEstimator):
         model: CalibratedRegressorCV,
         numbers: Sequence[str],
         texts: Sequence[str] = (),
-        target: str = "y",
+        target: str | OutcomeColumns = "y",
         *,
         takes_missing: bool = False,
     ) -> None:
@@ -393,7 +600,7 @@ class TableRegressor(BaseEstimator):
 
     def fit(self, table: Any, groups: Any = None) -> Self:
         """Fit the model on a table with features and outcomes."""
-        y = read_column(table, self.target)
+        y = outcome_columns(self.target)(table)
         self.model_ = clone(self.model).fit(self._frame(table), y, groups=groups)
         self.n_rows_seen_ = len(y)
         return self
@@ -413,6 +620,12 @@ class TableRegressor(BaseEstimator):
         frame = self._frame(table)
         dists = [predict_dist(member.estimator, frame) for member in self.model_.members_]
         return dists[0] if len(dists) == 1 else Mixture(dists)
+
+    @property
+    def support(self) -> Support:
+        """Through what outcomes are seen, as far as it has been learnt."""
+        check_is_fitted(self, "model_")
+        return self.model_.support_
 
     def predict_dist(self, table: Any) -> Distribution:
         """Return the calibrated predictions."""

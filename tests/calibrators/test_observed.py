@@ -100,6 +100,20 @@ def test_partial_fit_adds_rows():
         assert_array_equal(probabilities(cal), probabilities(at_once))
 
 
+def test_batches_may_be_censored():
+    """What was seen of outcomes comes in batches as all at once, empty ones included."""
+    dist, y = wrong_rows(60)
+    seen = regcal.Outcomes.right_censored(y, observed=np.arange(60) % 3 > 0)
+    parts = [*batches(dist, seen, 25), (dist[:0], seen[:0])]
+
+    in_batches = regcal.PITCalibrator().fit_batches(parts)
+
+    at_once = regcal.PITCalibrator().fit(dist, seen)
+    assert_array_equal(probabilities(in_batches), probabilities(at_once))
+    as_numbers = regcal.PITCalibrator().fit(dist, y)
+    assert not np.allclose(probabilities(at_once), probabilities(as_numbers))
+
+
 def test_partial_fit_does_not_forget_silently():
     """A calibrator that has kept nothing says so; a new fit drops what was kept."""
     dist, y = wrong_rows(20)
@@ -368,6 +382,22 @@ def test_a_growing_calibrator_can_be_saved(few_kept, rows, tmp_path):
 
     assert loaded.fingerprint() == cal.fingerprint()
     assert loaded.partial_fit(more, more_y).factor_ == cal.partial_fit(more, more_y).factor_
+
+
+@pytest.mark.parametrize("rows", [100, 400])
+def test_a_growing_calibrator_of_intervals_can_be_saved(few_kept, rows, tmp_path):
+    """Intervals, zeros at an end and what was found there go on as if nothing had been stored."""
+    dist, y = wrong_rows(rows)
+    more, more_y = wrong_rows(200, 5)
+    seen = regcal.Outcomes(np.maximum(y, 0.0), np.where(y > 2, np.inf, np.maximum(y, 0.0)))
+    cal = regcal.PITCalibrator().partial_fit(dist, seen)
+
+    regcal.save(cal, tmp_path / "growing.regcal")
+    loaded = regcal.load(tmp_path / "growing.regcal")
+
+    assert loaded.support_ == cal.support_ == regcal.calibrators.Support(low=0.0)
+    grown = [one.partial_fit(more, np.maximum(more_y, 0.0)) for one in (cal, loaded)]
+    assert_array_equal(probabilities(grown[0]), probabilities(grown[1]))
 
 
 # ---------------------------------------------------------------------------------------- errors

@@ -123,6 +123,24 @@ def test_frames_with_categories_and_own_folds_come_back(data, path):
     assert [score["name"] for score in info["scores"]] == [s.name for s in model.selection_.scores_]
 
 
+@pytest.mark.parametrize("calibrator", ["pit", "gp-density", "e-beta"])
+def test_models_of_censored_outcomes_come_back(calibrator, data, path):
+    """Ends and steps are kept, also for programs that only read the manifest."""
+    X, y = data
+    times = np.maximum(np.round(y), 0.0)
+    seen = regcal.Outcomes.right_censored(times, observed=np.arange(len(y)) % 4 > 0)
+    model = regcal.CalibratedRegressorCV(
+        BayesianRidge(), calibrator, ensemble=False, support=(0, None), step=1.0
+    ).fit(X, seen)
+
+    again = there_and_back(model, path)
+
+    assert again.support_ == model.support_
+    assert_same(again.predict_dist(X), model.predict_dist(X))
+    words = "values at or below 0 are seen at 0; multiples of 1"
+    assert regcal.file_info(path)["training"]["support"] == words
+
+
 @pytest.mark.filterwarnings("ignore:.*scikit-learn:UserWarning")
 @pytest.mark.parametrize("file", GOLDEN_FILES, ids=lambda file: file.stem)
 def test_golden_files_keep_loading(file):

@@ -112,6 +112,9 @@ BROKEN = {
         regcal.Mixture([regcal.Normal([0.0], [1.0])] * 2),
         components=[regcal.Normal([0.0], [1.0]), regcal.Normal([0.0, 1.0], [1.0, 1.0])],
     ),
+    "an interval whose ends are swapped": lambda: regcal.Outcomes.unchecked(LINE[::-1], LINE),
+    "an interval with no end": lambda: regcal.Outcomes.unchecked(LINE, np.full(2, np.nan)),
+    "an end too few": lambda: regcal.Outcomes.unchecked(LINE, LINE[1:]),
     "a row that is not there": lambda: stacked([0, 0], [0, 5]),
     "a part that is not there": lambda: stacked([0, 1], [0, 0]),
 }

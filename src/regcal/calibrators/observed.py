@@ -167,15 +167,15 @@ class Observed(WithoutCaches):
         Parameters
         ----------
         dist : Distribution or anything `as_distribution` takes
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_rows,), Outcomes, or a structured array of (event, time)
         sample_weight : array-like of shape (n_rows,), optional
 
         Returns
         -------
         self
         """
-        empty = len(y) == 0 if isinstance(y, Outcomes) else np.shape(y) == (0,)
-        if empty and hasattr(dist, "__len__") and len(dist) == 0:
+        seen = y.lower if isinstance(y, Outcomes) else y
+        if np.shape(seen) == (0,) and hasattr(dist, "__len__") and len(dist) == 0:
             return self
         rows = HeldOut.checked(dist, y, sample_weight)
         # copied, since the caller may use the arrays for the next batch

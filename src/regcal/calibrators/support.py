@@ -76,15 +76,20 @@ class Support:
                 f"({self.low}, {self.high}). Widen support=, or correct the outcome."
             )
             raise ValueError(msg)
-        if self.step > 0:
-            values = outcomes.lower[outcomes.exact_rows] / self.step
-            off = np.abs(values - np.round(values)) > _OFF_STEP
-            if off.any():
-                msg = (
-                    f"{int(off.sum())} outcome(s) are no multiples of step={self.step}, the first "
-                    f"is {values[off][0] * self.step}. Pass the step of their rounding, or None."
-                )
-                raise ValueError(msg)
+        off = self.off_step(outcomes)
+        if off.any():
+            msg = (
+                f"{int(off.sum())} outcome(s) are no multiples of step={self.step}, the first "
+                f"is {outcomes.lower[off][0]}. Pass the step of their rounding, or None."
+            )
+            raise ValueError(msg)
+
+    def off_step(self, outcomes: Outcomes) -> np.ndarray:
+        """Return which outcomes were seen exactly and are no multiples of the step."""
+        if self.step == 0:
+            return np.zeros(len(outcomes), dtype=bool)
+        steps = np.where(outcomes.exact_rows, outcomes.lower, 0.0) / self.step
+        return np.abs(steps - np.round(steps)) > _OFF_STEP
 
     def seen(self, outcomes: Outcomes) -> Outcomes:
         """Return what outcomes tell of the latent variable."""

@@ -7,11 +7,11 @@ import numpy as np
 from sklearn.base import clone
 
 import regcal
-from regcal import Distribution
+from regcal import Distribution, Outcomes
 from regcal.cli._console import note, note_table
 from regcal.cli._rows import Columns, TableModel, distributions, fitted
 from regcal.metrics import interval_coverage
-from regcal.tables import HeldOutScore
+from regcal.tables import HeldOutScore, outcome_columns
 
 # Every fifth row is held out to judge, if that leaves enough to judge by.
 _SHARE = 5
@@ -33,23 +33,29 @@ def scores_on_held_out_rows(
     judged = {name: column[held_out] for name, column in columns.items()}
     own = {name: value[~held_out] for name, value in options.items() if value is not None}
     copy = fitted(clone(model), rest, **own)
-    y = judged[model.target]
+    y = outcome_columns(model.target)(judged)
     before, after = (distributions(copy, judged, calibrated=after) for after in (False, True))
     return held_out_scores(y, before, after)
 
 
-def held_out_scores(y: np.ndarray, before: Distribution, after: Distribution) -> list[HeldOutScore]:
-    """Return the scores that a model file keeps."""
+def held_out_scores(y: Any, before: Distribution, after: Distribution) -> list[HeldOutScore]:
+    """Return the scores that a model file keeps; of censored rows, the log score alone.
+
+    It is the one to compare by: the CRPS of censored rows is not proper.
+    """
 
     def score(name: str, better: str, metric: Any) -> HeldOutScore:
         first, second = (float(np.mean(metric(y, dist))) for dist in (before, after))
         return HeldOutScore(name, first, second, better, len(y))
 
-    return [
-        score("log score", "larger", regcal.log_score),
-        score("CRPS", "smaller", regcal.crps),
-        score("coverage 90 %", "90 %", lambda y, dist: interval_coverage(y, dist, 0.9)),
-    ]
+    scores = [score("log score", "larger", regcal.log_score)]
+    if Outcomes.of(y).exact_rows.all():
+        y = Outcomes.of(y).values
+        scores += [
+            score("CRPS", "smaller", regcal.crps),
+            score("coverage 90 %", "90 %", lambda y, dist: interval_coverage(y, dist, 0.9)),
+        ]
+    return scores
 
 
 def note_scores(scores: Sequence[HeldOutScore]) -> None:

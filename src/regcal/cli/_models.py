@@ -9,7 +9,7 @@ from regcal.cli._estimators import find_modules_here
 from regcal.cli._predictions import prediction_columns
 from regcal.cli._reading import Layout
 from regcal.cli._rows import TableModel
-from regcal.tables import TableCalibrator, TableRegressor
+from regcal.tables import OutcomeColumns, TableCalibrator, TableRegressor
 
 
 def load_model(path: str, trusted: list[str] | None) -> Any:
@@ -45,7 +45,7 @@ def model_for_table(
     std: str | None = None,
     quantiles: str | None = None,
     samples: str | None = None,
-    target: str | None = None,
+    target: OutcomeColumns | None = None,
 ) -> TableModel:
     """Return a model that knows its columns, from what a file holds and from the options."""
     options = (mean, std, quantiles, samples)
@@ -54,7 +54,8 @@ def model_for_table(
         inner = model.calibrator_ if isinstance(model, TableCalibrator) else model
         known = model.columns if isinstance(model, TableCalibrator) else None
         columns = prediction_columns(layout, *options) if named or known is None else known
-        own = TableCalibrator(columns, inner, str(target or getattr(model, "target", "y")))
+        known_target = model.target if isinstance(model, TableCalibrator) else "y"
+        own = TableCalibrator(columns, inner, target or known_target)
         own.calibrator_, own.n_rows_seen_ = inner, inner.n_rows_seen_
         return own
     if named:

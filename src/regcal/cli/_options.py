@@ -6,9 +6,66 @@ import typer
 
 import regcal
 
-_IN, _OUT = "Predictions in the table", "Columns to write"
+_SEEN, _IN, _OUT = "Outcomes in the table", "Predictions in the table", "Columns to write"
 
-Target = Annotated[str, typer.Option(help="Column of outcomes.", show_default=False)]
+Target = Annotated[
+    str | None, typer.Option(help="Column of outcomes.", show_default=False, rich_help_panel=_SEEN)
+]
+TargetOfModel = Annotated[
+    str | None,
+    typer.Option(help="Column of outcomes; a model file knows its own.", rich_help_panel=_SEEN),
+]
+Censored = Annotated[
+    str | None,
+    typer.Option(
+        help="Column of truth values, beside --target: True or 1 where the outcome is only known "
+        "to be at least the value (right-censored, still alive), False or 0 where the value is the "
+        "outcome. For a column of events, which says the opposite, write its opposite first.",
+        rich_help_panel=_SEEN,
+    ),
+]
+Lower = Annotated[
+    str | None,
+    typer.Option(
+        help="Column of the lower ends of intervals that hold the outcome, instead of --target; "
+        "empty where there is none, equal to the upper end where the outcome is known.",
+        rich_help_panel=_SEEN,
+    ),
+]
+Upper = Annotated[
+    str | None,
+    typer.Option(
+        help="Column of the upper ends; empty where there is none.", rich_help_panel=_SEEN
+    ),
+]
+SupportEnds = Annotated[
+    str,
+    typer.Option(
+        "--support",
+        metavar="auto|none|LOW,HIGH",
+        help="Ends at which outcomes beyond are seen, such as 0 for rain: found where outcomes "
+        "pile up, none, or given; 0, is an end below only.",
+        rich_help_panel=_SEEN,
+    ),
+]
+SupportOfJudged = Annotated[
+    str,
+    typer.Option(
+        "--support",
+        metavar="auto|none|LOW,HIGH",
+        help="Ends through which predictions in the table are seen; 0, is an end below only. A "
+        "model file knows its own.",
+        rich_help_panel=_SEEN,
+    ),
+]
+Step = Annotated[
+    str | None,
+    typer.Option(
+        metavar="auto|NUMBER",
+        help="Distance of the values that outcomes are rounded to: 1 for counts.",
+        rich_help_panel=_SEEN,
+    ),
+]
 Mean = Annotated[str | None, typer.Option(help="Column of predicted means.", rich_help_panel=_IN)]
 Std = Annotated[
     str | None, typer.Option(help="Column of predicted standard deviations.", rich_help_panel=_IN)

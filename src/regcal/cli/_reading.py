@@ -36,6 +36,9 @@ _END_OF_LINE = re.compile(r"\r\n|\r|\n")
 _HEADER = re.compile(r'(?>(?:^|(?<=[,;\t|]))"(?:[^"]|"")*+"|[^\r\n])*+')
 _MISSING = pa.array(["", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None"])
 
+# Truth values in small letters.
+_TRUE, _FALSE = pa.array(["true", "1", "1.0"]), pa.array(["false", "0", "0.0"])
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -92,6 +95,32 @@ def as_numbers(column: pa.Array, layout: Layout, name: str, first_row: int = 1) 
         msg = f"{layout.label}: column {name!r} must hold numbers, but is of type {column.type}."
         raise InputError(msg) from error
     return numbers.to_numpy(zero_copy_only=False)
+
+
+def as_censored(column: pa.Array, layout: Layout, name: str, first_row: int = 1) -> np.ndarray:
+    """Return truth values as 1 and 0, NaN where they are missing."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        texts = pc.utf8_trim_whitespace(column)
+        missing = pc.is_in(texts, value_set=_MISSING.cast(texts.type))
+        small = pc.utf8_lower(texts)
+        true, false = (pc.is_in(small, value_set=one.cast(texts.type)) for one in (_TRUE, _FALSE))
+        odd = pc.invert(pc.or_(missing, pc.or_(true, false))).fill_null(False)
+        flags = pc.if_else(missing, pa.scalar(None, pa.bool_()), true)
+        numbers = as_numbers(flags, layout, name, first_row)
+    else:
+        numbers = as_numbers(column, layout, name, first_row)
+        odd = pa.array(~(np.isin(numbers, (0.0, 1.0)) | np.isnan(numbers)))
+    if pc.any(odd).as_py():
+        row = pc.index(odd, True).as_py()
+        msg = (
+            f"{layout.label}: column {name!r} (--censored) must hold True or 1 where an outcome is "
+            "only known to be at least its value, and False or 0 where it is known, but row "
+            f"{first_row + row} holds {column[row].as_py()!r}."
+        )
+        raise InputError(msg)
+    return numbers
 
 
 def _parsed(texts: pa.Array, layout: Layout, name: str, first_row: int) -> pa.Array:

@@ -1,18 +1,28 @@
 """Rows that a model is given: read, checked, and counted where something was done about them."""
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from regcal import CrossingQuantilesWarning, Distribution
+from regcal.calibrators import Support
 from regcal.cli._console import note
 from regcal.cli._errors import InputError
-from regcal.cli._reading import Batch, Layout, Table, as_numbers, read_columns
-from regcal.tables import PredictionColumns, TableCalibrator, TableRegressor
+from regcal.cli._outcomes import refused_by
+from regcal.cli._reading import Batch, Layout, Table, as_censored, as_numbers, read_columns
+from regcal.tables import (
+    CensoredColumns,
+    OutcomeColumns,
+    PredictionColumns,
+    RefusedRows,
+    TableCalibrator,
+    TableRegressor,
+    outcome_columns,
+)
 
 Columns = dict[str, np.ndarray]
 TableModel = TableCalibrator | TableRegressor
@@ -28,6 +38,10 @@ class RowReader:
         Columns that are read as numbers and as texts.
     predictions : PredictionColumns, optional
         Those among them that hold predictions.
+    outcomes : OutcomeColumns, optional
+        Further columns, which tell what was seen of outcomes.
+    support : Support
+        What outcomes have to be, as far as that is given.
     may_be_missing : sequence of str
         Columns of numbers that may be empty.
     skip_missing : bool
@@ -37,6 +51,8 @@ class RowReader:
     numbers: Sequence[str]
     texts: Sequence[str] = ()
     predictions: PredictionColumns | None = None
+    outcomes: OutcomeColumns | None = None
+    support: Support = field(default_factory=Support)
     may_be_missing: Sequence[str] = ()
     skip_missing: bool = False
     learning: bool = True
@@ -46,30 +62,35 @@ class RowReader:
 
     @classmethod
     def of_model(
-        cls, model: TableModel, skip_missing: bool, *, with_target: bool = False
+        cls, model: TableModel, skip_missing: bool, *, with_outcomes: bool = False
     ) -> "RowReader":
         """Return a reader of what a model needs."""
-        target = (model.target,) if with_target else ()
+        outcomes = outcome_columns(model.target) if with_outcomes else None
+        options: dict[str, Any] = {"outcomes": outcomes, "skip_missing": skip_missing}
         if isinstance(model, TableCalibrator):
-            numbers = (*model.columns.names, *target)
-            return cls(numbers, predictions=model.columns, skip_missing=skip_missing)
+            return cls(model.columns.names, predictions=model.columns, **options)
         free = tuple(model.numbers) if model.takes_missing else ()
-        numbers = (*model.numbers, *target)
-        return cls(numbers, tuple(model.texts), None, free, skip_missing)
+        return cls(tuple(model.numbers), tuple(model.texts), may_be_missing=free, **options)
+
+    @property
+    def names(self) -> list[str]:
+        """All columns, each once."""
+        outcomes = () if self.outcomes is None else self.outcomes.names
+        return list(dict.fromkeys((*self.numbers, *outcomes, *self.texts)))
 
     def check_names(self, layout: Layout) -> None:
         """Refuse a table that lacks a column."""
-        for name in (*self.numbers, *self.texts):
+        for name in self.names:
             layout.position(name)
 
     def of_batch(self, batch: Batch) -> tuple[Columns, np.ndarray]:
         """Return the usable rows of a batch, and which they are."""
-        arrays = {name: batch.column(name) for name in (*self.numbers, *self.texts)}
+        arrays = {name: batch.column(name) for name in self.names}
         return self.checked(arrays, batch.layout, batch.first_row)
 
     def of_table(self, table: Table) -> Columns:
         """Return the usable rows of a whole table, of which there must be some."""
-        arrays = read_columns(table, [*self.numbers, *self.texts])
+        arrays = read_columns(table, self.names)
         columns, usable = self.checked(arrays, table.layout)
         if not usable.any():
             msg = f"{table.layout.label} has no row without missing values."
@@ -81,21 +102,56 @@ class RowReader:
     ) -> tuple[Columns, np.ndarray]:
         """Return the usable rows of columns as numbers and texts, and which rows they are."""
         numbers = {n: as_numbers(arrays[n], layout, n, first_row) for n in self.numbers}
+        columns = numbers | self._read_outcomes(arrays, layout, first_row)
         usable = np.ones(len(next(iter(arrays.values()))), dtype=bool)
-        for name, column in numbers.items():
-            if name not in self.may_be_missing:
-                usable &= np.isfinite(column)
-                if not (self.skip_missing or usable.all()):
-                    raise InputError(_missing(column, layout, name, first_row))
+        for lacking, names in self._missing(columns):
+            usable &= ~lacking
+            if not (self.skip_missing or usable.all()):
+                part = {name: columns[name] for name in names}
+                raise InputError(_missing_in_words(part, lacking, layout, first_row))
         self.rows_skipped += int((~usable).sum())
-        columns = {**numbers, **{name: _texts(arrays[name]) for name in self.texts}}
+        columns |= {name: _texts(arrays[name]) for name in self.texts}
         if not usable.all():
             columns = {name: column[usable] for name, column in columns.items()}
+        rows = first_row + np.flatnonzero(usable)
         if self.predictions is not None:
-            rows = first_row + np.flatnonzero(usable)
-            _check_predictions(self.predictions, columns, layout, rows)
+            _check(self.predictions.refused(columns), layout, rows)
             self._count_crossing(self.predictions, columns, rows)
+        if self.outcomes is not None and len(rows):
+            self._check_outcomes(self.outcomes, columns, layout, rows)
         return columns, usable
+
+    def _read_outcomes(
+        self, arrays: dict[str, pa.Array], layout: Layout, first_row: int
+    ) -> Columns:
+        if self.outcomes is None:
+            return {}
+        columns = {}
+        for name in self.outcomes.names:
+            flags = isinstance(self.outcomes, CensoredColumns) and name == self.outcomes.censored
+            read = as_censored if flags else as_numbers
+            columns[name] = read(arrays[name], layout, name, first_row)
+        return columns
+
+    def _missing(self, columns: Columns) -> Iterator[tuple[np.ndarray, Sequence[str]]]:
+        """Yield which rows lack something, and the columns that it may be in."""
+        for name in self.numbers:
+            if name not in self.may_be_missing:
+                yield ~np.isfinite(columns[name]), (name,)
+        if self.outcomes is not None:
+            yield self.outcomes.unknown(columns), self.outcomes.names
+
+    def _check_outcomes(
+        self, outcomes: OutcomeColumns, columns: Columns, layout: Layout, rows: np.ndarray
+    ) -> None:
+        """Refuse outcomes that contradict themselves or the options."""
+        if isinstance(outcomes, CensoredColumns):
+            values = columns[outcomes.value]
+            rule = "with --censored outcomes are times, which begin at 0"
+            times = RefusedRows(values < 0, f"column {outcomes.value!r} is", values, rule)
+            _check(times, layout, rows, "; if they are no times, name --lower and --upper")
+        _check(outcomes.refused(columns), layout, rows, ", or swap --lower and --upper")
+        _check(refused_by(self.support, outcomes, outcomes(columns)), layout, rows)
 
     def _count_crossing(
         self, predictions: PredictionColumns, columns: Columns, rows: np.ndarray
@@ -118,25 +174,25 @@ class RowReader:
             )
 
 
-def _check_predictions(
-    predictions: PredictionColumns, columns: Columns, layout: Layout, rows: np.ndarray
-) -> None:
-    """Refuse rows that are no distribution, and say where the first of them is."""
-    refused = predictions.refused(columns)
+def _check(refused: RefusedRows, layout: Layout, rows: np.ndarray, way_out: str = "") -> None:
+    """Refuse rows that are not what they should be, and say where the first of them is."""
     if refused.rows.any():
         at = int(np.flatnonzero(refused.rows)[0])
         msg = (
             f"{layout.label}: {refused.found} {refused.values[at]:g} in row {rows[at]}, but "
             f"{refused.rule} ({int(refused.rows.sum())} such row(s) here). Correct or remove such "
-            "rows."
+            f"rows{way_out}."
         )
         raise InputError(msg)
 
 
-def _missing(column: np.ndarray, layout: Layout, name: str, first_row: int) -> str:
-    bad = ~np.isfinite(column)
+def _missing_in_words(columns: Columns, bad: np.ndarray, layout: Layout, first_row: int) -> str:
     at = int(np.flatnonzero(bad)[0])
-    what = "is missing" if np.isnan(column[at]) else f"is {column[at]:g}, which is not finite,"
+    values = {name: column[at] for name, column in columns.items() if not np.isfinite(column[at])}
+    name, value = next(iter(values.items()))
+    what = "is missing" if np.isnan(value) else f"is {value:g}, which is not finite,"
+    if len(values) > 1:
+        what += f", and so is column {list(values)[1]!r},"
     return (
         f"{layout.label}: column {name!r} {what} in row {first_row + at} ({int(bad.sum())} such "
         "row(s) here). Fill in or remove such rows, or pass --skip-missing."
@@ -150,10 +206,15 @@ def _texts(column: pa.Array) -> np.ndarray:
 
 
 def distributions(model: TableModel, columns: Columns, *, calibrated: bool = True) -> Distribution:
-    """Return a model's distributions for checked rows."""
+    """Return a model's distributions for checked rows, before calibration as seen after it.
+
+    Through the same ends and steps, so that scores of both are of one kind.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CrossingQuantilesWarning)  # counted by the reader
-        return model.predict_dist(columns) if calibrated else model.predict_base(columns)
+        if calibrated:
+            return model.predict_dist(columns)
+        return model.support.through(model.predict_base(columns))
 
 
 def fitted(model: Any, columns: Columns, **options: Any) -> Any:

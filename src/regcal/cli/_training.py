@@ -17,17 +17,19 @@ from regcal.cli._estimators import (
     takes_missing,
 )
 from regcal.cli._held_out import hold_out, scores_on_held_out_rows
+from regcal.cli._outcomes import OutcomeOptions, SupportOptions
 from regcal.cli._predictions import split_names
 from regcal.cli._reading import Layout, Table, read_columns
 from regcal.cli._rows import Columns, RowReader, fitted
-from regcal.tables import TableRegressor
+from regcal.tables import OutcomeColumns, TableRegressor
 
 
 @dataclass(frozen=True)
 class Training:
     """What to learn from which columns: the options of ``regcal fit``."""
 
-    target: str
+    outcomes: OutcomeOptions
+    support: SupportOptions
     model: str
     calibrator: str
     features: str | None
@@ -43,16 +45,16 @@ class Training:
         """Column that decides which rows are held out."""
         return self.groups or self.time
 
-    def feature_names(self, layout: Layout) -> list[str]:
+    def feature_names(self, layout: Layout, outcomes: OutcomeColumns) -> list[str]:
         """Return the columns to predict from."""
-        left_out = [self.target, *split_names(self.drop or "")]
+        left_out = [*outcomes.names, *split_names(self.drop or "")]
         left_out += [self.order] if self.order else []
         chosen = list(layout.names) if self.features is None else split_names(self.features)
         names = [name for name in chosen if name not in left_out]
         for name in (*left_out, *names):
             layout.position(name)
         if not names:
-            msg = f"{layout.label} leaves no column to predict {self.target!r} from."
+            msg = f"{layout.label} leaves no column to predict {outcomes.label!r} from."
             raise InputError(msg)
         return names
 
@@ -69,14 +71,20 @@ def train(wanted: Training, table: Table) -> TableRegressor:
         msg = "--groups and --time exclude each other. Choose how rows are held out."
         raise InputError(msg)
     layout = table.layout
-    names = wanted.feature_names(layout)
+    outcomes = wanted.outcomes.columns_of(layout)
+    names = wanted.feature_names(layout, outcomes)
     free = takes_missing(wanted.model)
     order = [wanted.order] if wanted.order else []
-    arrays = read_columns(table, [*names, wanted.target, *order])
+    arrays = read_columns(table, [*names, *outcomes.names, *order])
     texts = tuple(name for name in names if is_text(arrays[name], layout, name))
     numbers = tuple(name for name in names if name not in texts)
     reader = RowReader(
-        (*numbers, wanted.target), texts, None, numbers if free else (), wanted.skip_missing
+        numbers,
+        texts,
+        outcomes=outcomes,
+        support=wanted.support.given,
+        may_be_missing=numbers if free else (),
+        skip_missing=wanted.skip_missing,
     )
     rows, usable = reader.checked(arrays, layout)
     reader.tell(layout)
@@ -86,8 +94,9 @@ def train(wanted: Training, table: Table) -> TableRegressor:
         wanted.calibrator,
         wanted.splitter(),
         "auto" if wanted.ensemble is None else wanted.ensemble,
+        **wanted.support.parameters,
     )
-    model = TableRegressor(inner, numbers, texts, wanted.target, takes_missing=free)
+    model = TableRegressor(inner, numbers, texts, outcomes, takes_missing=free)
     groups = None
     if wanted.groups is not None:
         groups = _labels(arrays[wanted.groups])[usable]
@@ -140,7 +149,7 @@ def _judge_and_fit(
     model: TableRegressor, rows: Columns, groups: Any, layout: Layout, *, in_time: bool
 ) -> None:
     """Judge the model on rows held out, then fit it on all."""
-    held_out = hold_out(len(rows[model.target]))
+    held_out = hold_out(len(rows[model.inputs[0]]))
     if in_time:
         held_out = np.sort(held_out)  # the last fifth
     elif groups is not None:

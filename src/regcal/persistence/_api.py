@@ -17,6 +17,7 @@ from sklearn.exceptions import InconsistentVersionWarning, NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from regcal._version import __version__
+from regcal.calibrators import Support
 from regcal.distributions import Distribution
 from regcal.persistence import _types, other_libraries
 from regcal.persistence._archive import FileError, pack, unpack, write_atomically
@@ -239,6 +240,10 @@ def _training(model: Any) -> dict[str, Any]:
         known["features"] = int(model.n_features_in_)
     if hasattr(model, "feature_names_in_"):
         known["feature_names"] = [str(name) for name in model.feature_names_in_]
+    # of calibrators and regressors, and of models that know columns of tables
+    for support in (getattr(model, "support_", None), getattr(model, "support", None)):
+        if isinstance(support, Support) and support:
+            known["support"] = support.described()
     chosen = getattr(getattr(model, "selection_", model), "chosen_", None)
     return known if chosen is None else {**known, "chosen": chosen}
 

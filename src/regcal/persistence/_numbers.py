@@ -46,10 +46,11 @@ from regcal.gp.laplace import LaplacePosterior, ProcessPrior
 from regcal.gp.process import FittedProcess
 from regcal.grids import EqualGrid, QuantileGrid
 from regcal.maps import PiecewiseMap, ProbitMap, RationalQuadraticSpline, ScaleMap, Surface
+from regcal.outcomes import Outcomes
 from regcal.persistence._archive import FileError
 from regcal.regressor import CalibratedRegressorCV, MultiQuantileRegressor, NormalResidualRegressor
 from regcal.regressor._calibrated import CalibratedModel
-from regcal.tables import PredictionColumns, TableCalibrator, TableRegressor
+from regcal.tables import OutcomeColumns, PredictionColumns, TableCalibrator, TableRegressor
 
 # Tables of maps end long before.
 _FARTHEST_PROBIT = 100.0
@@ -378,6 +379,10 @@ _RULES: dict[type, dict[str, Check]] = {
     Reweighting: {"maps": _SOME_MAPS},
     MapAxes: {"low": Number(), "high": Number()},
     Support: {"low": number_or_infinite, "high": number_or_infinite, "step": Number(least=0.0)},
+    Outcomes: {
+        "lower": Numbers("rows", infinite=True),
+        "upper": Numbers("rows", infinite=True),
+    },
     Calibrator: {"n_rows_seen_": Count(), "support_": Instance(Support)},
     ScaleCalibrator: {"map_": Instance(ScaleMap)},
     PITCalibrator: {"map_": Instance(ProbitMap)},
@@ -411,8 +416,13 @@ _RULES: dict[type, dict[str, Check]] = {
     },
     NormalResidualRegressor: {"scale_": Number(above=0.0)},
     MultiQuantileRegressor: {"estimators_": Several(Instance(BaseEstimator))},
-    TableCalibrator: {"columns": Instance(PredictionColumns), "calibrator_": Instance(Calibrator)},
+    TableCalibrator: {
+        "columns": Instance(PredictionColumns),
+        "target": Instance(str, int, OutcomeColumns),
+        "calibrator_": Instance(Calibrator),
+    },
     TableRegressor: {
+        "target": Instance(str, int, OutcomeColumns),
         "numbers": Several(Instance(str), least=0),
         "texts": Several(Instance(str), least=0),
         "model_": Instance(CalibratedRegressorCV),
@@ -507,6 +517,7 @@ _LAWS: dict[type, Callable[[Any], bool]] = {
     ScipyDistribution: _family_allows,
     Stacked: _stack_fits,
     MapAxes: lambda axes: bool(axes.low < axes.high),
+    Outcomes: lambda outcomes: bool((outcomes.lower <= outcomes.upper).all()),
     Support: lambda support: bool(support.low < support.high),
     Clipped: lambda clipped: bool(clipped.low < clipped.high),
     LaplacePosterior: _posterior_fits,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from regcal.calibrators import Support
 from regcal.persistence.fingerprint import fingerprint
 
 # Longer arrays and lists are described by their size and range.
@@ -27,7 +28,9 @@ def _block(value: Any, depth: int) -> list[str]:
     """Return indented lines, one or more for each parameter and learnt attribute."""
     lines: list[str] = []
     for name, part in _attributes(value):
-        inline = _inline(part)
+        inline = part.described() if isinstance(part, Support) else _inline(part)
+        if inline == "":
+            continue  # the whole line
         if inline is not None:
             lines.append(f"{name}: {inline}")
         elif isinstance(part, list):

@@ -10,6 +10,7 @@ from regcal.cli._answers import Answers
 from regcal.cli._console import note, show_json
 from regcal.cli._errors import InputError
 from regcal.cli._held_out import hold_out, note_scores, scores_on_held_out_rows
+from regcal.cli._outcomes import OutcomeOptions, SupportOptions, note_support
 from regcal.cli._predictions import prediction_columns
 from regcal.cli._reading import open_table
 from regcal.cli._rows import RowReader, fitted
@@ -26,7 +27,12 @@ def calibrate(
             help="Table of predictions with outcomes, of rows the model has not seen.",
         ),
     ],
-    target: options.Target,
+    target: options.Target = None,
+    censored: options.Censored = None,
+    lower: options.Lower = None,
+    upper: options.Upper = None,
+    support: options.SupportEnds = "auto",
+    step: options.Step = None,
     mean: options.Mean = None,
     std: options.Std = None,
     quantiles: options.InputQuantiles = None,
@@ -57,7 +63,13 @@ def calibrate(
     regcal calibrate past.csv --target y --quantiles q05,q50,q95 --apply new.csv --below 40
 
     regcal calibrate past.parquet --target y --samples draw_ --calibrator gpc --save model.regcal
+
+    regcal calibrate rain.csv --target mm --samples run_ --support 0, --apply new.csv --above 0
+
+    regcal calibrate past.csv --target days --censored alive --mean mu --std sigma --save m.regcal
     """
+    outcomes = OutcomeOptions(target, censored, lower, upper)
+    ends = SupportOptions.parsed(support, step)
     answers = Answers.from_options(levels, interval, below, above, moments)
     _check_streams(calibration, apply, output, json)
     check_nothing_is_overwritten(
@@ -65,12 +77,14 @@ def calibrate(
     )
     if save is not None:
         check_file_can_be_written(save)
-    model = _learned(calibration, target, (mean, std, quantiles, samples), calibrator, skip_missing)
+    named = (mean, std, quantiles, samples)
+    model = _learned(calibration, outcomes, ends, named, calibrator, skip_missing)
     chosen = getattr(model.calibrator_, "chosen_", calibrator)
     result: dict[str, Any] = {"calibrator": chosen, "rows": model.n_rows_seen_}
-    result["scores"] = model.scores_
+    result |= {"support": model.support, "scores": model.scores_}
     if not json:
         note(f"Learned {chosen} from {model.n_rows_seen_} rows of {model.source_}.")
+        note_support(model.support, ends)
         note_scores(model.scores_)
     if save is not None:
         regcal.save(model, save)
@@ -85,19 +99,22 @@ def calibrate(
 
 def _learned(
     calibration: str,
-    target: str,
+    outcomes: OutcomeOptions,
+    ends: SupportOptions,
     named: tuple[str | None, str | None, str | None, str | None],
     calibrator: str,
     skip_missing: bool,
 ) -> TableCalibrator:
     """Return a calibrator fitted on all rows, with its scores on rows held out before."""
-    method = regcal.get_calibrator(calibrator)
+    method = regcal.get_calibrator(calibrator, **ends.parameters)
     table = open_table(calibration)
+    target = outcomes.columns_of(table.layout)
     model = TableCalibrator(prediction_columns(table.layout, *named), method, target)
-    reader = RowReader.of_model(model, skip_missing, with_target=True)
+    reader = RowReader.of_model(model, skip_missing, with_outcomes=True)
+    reader.support = ends.given
     rows = reader.of_table(table)
     reader.tell(table.layout)
-    scores = scores_on_held_out_rows(model, rows, hold_out(len(rows[target])))
+    scores = scores_on_held_out_rows(model, rows, hold_out(len(rows[model.inputs[0]])))
     fitted(model, rows)
     model.source_, model.scores_ = table.layout.label, scores
     return model

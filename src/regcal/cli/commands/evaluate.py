@@ -8,17 +8,21 @@ import regcal
 from regcal.cli import _options as options
 from regcal.cli._console import show, show_json, show_table
 from regcal.cli._known_outcomes import read_known_outcomes
+from regcal.cli._outcomes import OutcomeOptions, SupportOptions
 from regcal.metrics.compare import Comparison, table_cells
 
 
 def evaluate(
     data: Annotated[str, typer.Argument(help="Table with outcomes.")],
-    target: Annotated[
-        str | None, typer.Option(help="Column of outcomes; a model file knows its own.")
-    ] = None,
+    target: options.TargetOfModel = None,
     model: Annotated[
         str | None, typer.Option(help="Model file: judge its predictions before and after.")
     ] = None,
+    censored: options.Censored = None,
+    lower: options.Lower = None,
+    upper: options.Upper = None,
+    support: options.SupportOfJudged = "none",
+    step: options.Step = None,
     mean: options.Mean = None,
     std: options.Std = None,
     quantiles: options.InputQuantiles = None,
@@ -35,18 +39,22 @@ def evaluate(
     regcal evaluate past.csv --target y --mean mu --std sigma
 
     regcal evaluate test.csv --model model.regcal --json
+
+    regcal evaluate past.csv --target days --censored alive --quantiles 'q*'
     """
-    known = read_known_outcomes(
-        data, model, target, (mean, std, quantiles, samples), trust, skip_missing
-    )
+    outcomes = OutcomeOptions(target, censored, lower, upper)
+    ends, named = SupportOptions.parsed(support, step), (mean, std, quantiles, samples)
+    known = read_known_outcomes(data, model, outcomes, ends, named, trust, skip_missing)
     table = regcal.compare(known.y, known.dists, coverage=coverage)
     if json:
-        show_json(_for_programs(table))
+        show_json(_for_programs(table) | {"support": known.support})
         return
     models = table.models
     gaps = [f"{name} - {models[0]}" for name in models[1:]]
     show_table(("", *models, *gaps, "better"), map(table_cells, table.metrics))
     show(f"{table.n_rows} rows; ± is one standard error.")
+    if known.support:
+        show(f"Outcomes: {known.support.described()}.")
 
 
 def _for_programs(table: Comparison) -> dict[str, Any]:

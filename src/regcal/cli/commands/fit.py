@@ -9,6 +9,7 @@ from regcal.cli import _options as options
 from regcal.cli._console import note, show_json
 from regcal.cli._estimators import MODEL_NAMES
 from regcal.cli._held_out import note_scores
+from regcal.cli._outcomes import OutcomeOptions, SupportOptions, note_support
 from regcal.cli._reading import open_table
 from regcal.cli._training import Training, train
 from regcal.cli._writing import check_file_can_be_written, check_nothing_is_overwritten
@@ -16,10 +17,15 @@ from regcal.cli._writing import check_file_can_be_written, check_nothing_is_over
 
 def fit(
     data: Annotated[str, typer.Argument(help="Table of features and outcomes.")],
-    target: options.Target,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="MODEL", help="Model file to write.")
     ],
+    target: options.Target = None,
+    censored: options.Censored = None,
+    lower: options.Lower = None,
+    upper: options.Upper = None,
+    support: options.SupportEnds = "auto",
+    step: options.Step = None,
     model: Annotated[
         str,
         typer.Option(
@@ -49,7 +55,8 @@ def fit(
 ) -> None:
     """Train a model on a table, calibrate it on rows held out, and keep it in a file.
 
-    Columns of texts become indicator columns. Then: regcal predict MODEL NEW.
+    Columns of texts become indicator columns. Of outcomes that are intervals, the model itself is
+    fitted to the end that is known or to the middle. Then: regcal predict MODEL NEW.
 
     [bold]Examples[/bold]
 
@@ -58,9 +65,13 @@ def fit(
     regcal fit data.csv --target y --model forest --calibrator gpc --drop id --output model.regcal
 
     regcal fit sales.parquet --target sales --model boosting --time date --output model.regcal
+
+    regcal fit patients.csv --target days --censored alive --support 0, --output model.regcal
     """
+    outcomes = OutcomeOptions(target, censored, lower, upper)
+    ends = SupportOptions.parsed(support, step)
     wanted = Training(
-        target, model, calibrator, features, drop, cv, ensemble, groups, time, skip_missing
+        outcomes, ends, model, calibrator, features, drop, cv, ensemble, groups, time, skip_missing
     )
     check_nothing_is_overwritten({"--output": output}, {"the table": data})
     check_file_can_be_written(output)
@@ -70,7 +81,9 @@ def fit(
     if json:
         result: dict[str, Any] = {"output": output, "model": model, "calibrator": chosen}
         result |= {"rows": trained.n_rows_seen_, "features": trained.inputs}
+        result["support"] = trained.support
         show_json({**result, "scores": trained.scores_})
         return
     note(f"Fitted {model}, calibrated by {chosen}, on {trained.n_rows_seen_} rows: {output}.")
+    note_support(trained.support, ends)
     note_scores(trained.scores_)

@@ -8,17 +8,21 @@ import regcal
 from regcal.cli import _options as options
 from regcal.cli._console import note, show_json
 from regcal.cli._known_outcomes import read_known_outcomes
+from regcal.cli._outcomes import OutcomeOptions, SupportOptions, note_support
 from regcal.cli._writing import check_nothing_is_overwritten, complete_file
 
 
 def report(
     data: Annotated[str, typer.Argument(help="Table with outcomes.")],
-    target: Annotated[
-        str | None, typer.Option(help="Column of outcomes; a model file knows its own.")
-    ] = None,
+    target: options.TargetOfModel = None,
     model: Annotated[
         str | None, typer.Option(help="Model file: show its predictions before and after.")
     ] = None,
+    censored: options.Censored = None,
+    lower: options.Lower = None,
+    upper: options.Upper = None,
+    support: options.SupportOfJudged = "none",
+    step: options.Step = None,
     mean: options.Mean = None,
     std: options.Std = None,
     quantiles: options.InputQuantiles = None,
@@ -38,9 +42,9 @@ def report(
     regcal report test.csv --model model.regcal --title "Strength of concrete"
     """
     check_nothing_is_overwritten({"--output": output}, {"the table": data, "the model file": model})
-    known = read_known_outcomes(
-        data, model, target, (mean, std, quantiles, samples), trust, skip_missing
-    )
+    outcomes = OutcomeOptions(target, censored, lower, upper)
+    ends, named = SupportOptions.parsed(support, step), (mean, std, quantiles, samples)
+    known = read_known_outcomes(data, model, outcomes, ends, named, trust, skip_missing)
     *before, (name, dist) = known.dists.items()
     with complete_file(output) as part:
         regcal.report(
@@ -53,6 +57,7 @@ def report(
             names=[*(one for one, _ in before), name],
         )
     if json:
-        show_json({"output": output, "rows": len(known.y)})
+        show_json({"output": output, "rows": len(known.y), "support": known.support})
     else:
+        note_support(known.support, ends)
         note(f"Wrote {output}: open it in a browser.")
