@@ -28,13 +28,14 @@ UNBOUNDED = {
     "counts far from 0": lambda rng, n: rng.poisson(40.0, n),
     "continuous": lambda rng, n: rng.normal(size=n),
     "stops at an end": lambda rng, n: rng.uniform(size=n),
-    "one value": lambda rng, n: np.zeros(n),
+    "one value": lambda rng, n: np.full(n, 7.0),
     "nothing": lambda rng, n: np.empty(0),
 }
 BOUNDED = {
     "rain": (rain, (0.0, np.inf)),
     "visits": (lambda rng, n: rng.poisson(rng.gamma(0.6, 2.0, n)), (0.0, np.inf)),
     "visits that are usual": (lambda rng, n: rng.poisson(2.0, n), (0.0, np.inf)),
+    "nothing but 0": (lambda rng, n: np.zeros(n), (0.0, np.inf)),
     "rare events": (lambda rng, n: rng.poisson(0.05, n), (0.0, np.inf)),
     "capped": (lambda rng, n: np.minimum(rng.lognormal(3.0, 0.4, n), 40.0), (-np.inf, 40.0)),
     "both": (lambda rng, n: np.clip(rng.normal(0.5, 0.5, n), 0.0, 1.0), (0.0, 1.0)),
