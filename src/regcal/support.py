@@ -30,7 +30,7 @@ _SMALLEST_TIED_SHARE = 0.05
 _FEWEST_TIED = 2
 
 
-def find_ends(values: Array, weights: Array) -> Ends:
+def find_ends(values: Array, weights: np.ndarray) -> Ends:
     """Return the ends of the support that hold a point mass.
 
     The smallest (or largest) value is one if at least 2 % of the rows and 5 rows share it, and if
@@ -121,7 +121,7 @@ def find_ends_of_quantiles(levels: Array, values: Array) -> Ends:
     )
 
 
-def _ends(values: Array, weights: Array, least: float) -> Ends:
+def _ends(values: Array, weights: np.ndarray, least: float) -> Ends:
     """Return the first and the last of increasing values, where they hold a point mass."""
     if len(values) == 0:
         return WHOLE_LINE
@@ -138,7 +138,7 @@ def _one_each(ends: Ends) -> Ends:
     return (0.0, np.inf) if ends[0] == 0 else WHOLE_LINE
 
 
-def _stands_out(weights: Array) -> bool:
+def _stands_out(weights: np.ndarray) -> bool:
     """Whether many times more rows have the first value than each of the next ones."""
     return bool(weights[0] >= _MANY_TIMES * weights[1 : 1 + _NEIGHBOURS].max(initial=0.0))
 
