@@ -112,9 +112,12 @@ def find_ends_of_quantiles(levels: Array, values: Array) -> Ends:
         return WHOLE_LINE
     between = np.broadcast_to(np.diff(levels), equal.shape)[equal]
     tied, place = np.unique(values[:, 1:][equal], return_inverse=True)
-    low, high = _ends(tied, np.bincount(place, between), _SMALLEST_TIED_SHARE * len(values))
-    low = low if low == values.min() else -np.inf
-    high = high if high == values.max() else np.inf
+    masses, least = np.bincount(place, between), _SMALLEST_TIED_SHARE * len(values)
+    # the other end is no neighbour, though little may be tied between the two
+    first, last = values.min(), values.max()
+    low, _ = _ends(tied[tied < last], masses[tied < last], least)
+    _, high = _ends(tied[tied > first], masses[tied > first], least)
+    low, high = low if low == first else -np.inf, high if high == last else np.inf
     low, high = _one_each((low, high))
     return _where_shared(
         (low, high), [np.count_nonzero(values == end, axis=1) for end in (low, high)]

@@ -1,13 +1,19 @@
 """Latent distributions seen through ends: what lies beyond an end is seen at the end."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Self
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from regcal._validation import Array
-from regcal.distributions.base import Distribution, log_normal_density
+from regcal.distributions._quadrature import panels_between
+from regcal.distributions.base import PANEL_PROBITS, Distribution, log_normal_density
 from regcal.support import checked_ends
+
+# Levels that differ by this share are equal up to rounding.
+_ROUNDING = 16 * float(np.finfo(float).eps)
 
 
 class Bounded(Distribution):
@@ -101,10 +107,35 @@ class Bounded(Distribution):
         return tuple(end for end in (self.low, self.high) if np.isfinite(end))
 
     def _ppf(self, levels: Array) -> Array:
-        return np.clip(self.latent._ppf(levels), self.low, self.high)
+        points = np.clip(self.latent._ppf(levels), self.low, self.high)
+        return self._where_reached(points, levels, self.latent._cdf)
 
     def _from_probit(self, probits: Array) -> Array:
-        return np.clip(self.latent._from_probit(probits), self.low, self.high)
+        points = np.clip(self.latent._from_probit(probits), self.low, self.high)
+        return self._where_reached(points, probits, self.latent._probit)
+
+    def _where_reached(
+        self, points: Array, wanted: Array, function: Callable[[Array], Array]
+    ) -> Array:
+        """Return the low end where it has what is wanted, up to rounding, and points elsewhere."""
+        if np.isinf(self.low):
+            return points
+        reached = function(np.full((1, 1), self.low))
+        rounding = np.where(np.isinf(reached), 0.0, _ROUNDING * np.maximum(np.abs(reached), 1.0))
+        return np.where(wanted <= reached + rounding, self.low, points)
+
+    def _panel_edges(self, extra: Array | None = None) -> Array:
+        """Return panels as fine between the ends as if there were no masses at them."""
+        if self._open:
+            return super()._panel_edges(extra)
+        ends = np.array([[self.low, self.high]])
+        below, above = self.latent._cdf(ends)[:, :1], self.latent._sf(ends)[:, 1:]
+        inside = np.maximum(1.0 - below - above, 0.0)
+        lower = below + inside * ndtr(PANEL_PROBITS)
+        upper = above + inside * ndtr(-PANEL_PROBITS)
+        quantiles = self._from_probit(np.where(lower < upper, ndtri(lower), -ndtri(upper)))
+        median = self._from_probit(np.zeros((1, 1)))
+        return panels_between(quantiles, [self._kinks(), self._landmarks()], [median, extra])
 
     def _mean_and_var(self) -> tuple[Array, Array]:
         return self.latent._mean_and_var() if self._open else super()._mean_and_var()

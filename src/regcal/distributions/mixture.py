@@ -1,6 +1,6 @@
 """Mixtures of distributions, such as the average of an ensemble's predictions."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Self
 
 import numpy as np
@@ -98,7 +98,8 @@ class Mixture(Distribution):
         return np.minimum(self._average("_sf", points), 1.0)
 
     def _pdf(self, points: Array) -> Array:
-        return self._average("_pdf", points)
+        density = self._average("_pdf", points)
+        return self._where_masses(points, density, lambda: np.exp(self._logmass(points)))
 
     def _logcdf(self, points: Array) -> Array:
         return np.minimum(self._log_average("_logcdf", points), 0.0)
@@ -107,7 +108,14 @@ class Mixture(Distribution):
         return np.minimum(self._log_average("_logsf", points), 0.0)
 
     def _logpdf(self, points: Array) -> Array:
-        return self._log_average("_logpdf", points)
+        density = self._log_average("_logpdf", points)
+        return self._where_masses(points, density, lambda: self._logmass(points))
+
+    def _where_masses(self, points: Array, density: Array, masses: Callable[[], Array]) -> Array:
+        """Return masses at the places of any, where a density of other components is nothing."""
+        if not np.isin(points, self._ends()).any():
+            return density
+        return np.where(self._logmass(points) > -np.inf, masses(), density)
 
     def _logmass(self, points: Array) -> Array:
         return self._log_average("_logmass", points)
