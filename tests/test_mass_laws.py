@@ -97,7 +97,7 @@ USERS = {
         *bins_of(piled_up(unit, 0.0, 2.0), unit(np.array([0.0, 0.3, 0.9, 1.6, 2.0])))
     ),
     "mixed draws": lambda unit: regcal.Mixture(
-        [regcal.Samples(piled_up(unit)), regcal.Samples(piled_up(unit, 0.2)[::-1])]
+        [regcal.Samples(piled_up(unit))[::3], regcal.Samples(piled_up(unit, 0.2))[::-3]]
     ),
     "stacked draws": lambda unit: regcal.concatenate(
         [regcal.Samples(piled_up(unit)), regcal.Samples(piled_up(unit, 0.2))]

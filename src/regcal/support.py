@@ -113,10 +113,11 @@ def find_ends_of_quantiles(levels: Array, values: Array) -> Ends:
     between = np.broadcast_to(np.diff(levels), equal.shape)[equal]
     tied, place = np.unique(values[:, 1:][equal], return_inverse=True)
     masses, least = np.bincount(place, between), _SMALLEST_TIED_SHARE * len(values)
-    # the other end is no neighbour, though little may be tied between the two
     first, last = values.min(), values.max()
-    low, _ = _ends(tied[tied < last], masses[tied < last], least)
-    _, high = _ends(tied[tied > first], masses[tied > first], least)
+    # the other end is no neighbour, though little may be tied between the two
+    lower, upper = (tied < last, tied > first) if first < last else (tied == last, tied == last)
+    low, _ = _ends(tied[lower], masses[lower], least)
+    _, high = _ends(tied[upper], masses[upper], least)
     low, high = low if low == first else -np.inf, high if high == last else np.inf
     low, high = _one_each((low, high))
     return _where_shared(

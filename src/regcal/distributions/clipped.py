@@ -107,22 +107,26 @@ class Bounded(Distribution):
         return tuple(end for end in (self.low, self.high) if np.isfinite(end))
 
     def _ppf(self, levels: Array) -> Array:
-        points = np.clip(self.latent._ppf(levels), self.low, self.high)
-        return self._where_reached(points, levels, self.latent._cdf)
+        levels = self._outermost_at_ends(levels, self.latent._cdf, 0.0, 1.0)
+        return np.clip(self.latent._ppf(levels), self.low, self.high)
 
     def _from_probit(self, probits: Array) -> Array:
-        points = np.clip(self.latent._from_probit(probits), self.low, self.high)
-        return self._where_reached(points, probits, self.latent._probit)
+        probits = self._outermost_at_ends(probits, self.latent._probit, -np.inf, np.inf)
+        return np.clip(self.latent._from_probit(probits), self.low, self.high)
 
-    def _where_reached(
-        self, points: Array, wanted: Array, function: Callable[[Array], Array]
+    def _outermost_at_ends(
+        self, wanted: Array, function: Callable[[Array], Array], first: float, last: float
     ) -> Array:
-        """Return the low end where it has what is wanted, up to rounding, and points elsewhere."""
-        if np.isinf(self.low):
-            return points
-        reached = function(np.full((1, 1), self.low))
+        """Return levels, of which those that a mass reaches, up to rounding, are outermost ones.
+
+        There is nothing to search for, and what has the level of the low end is the low end.
+        """
+        if self._open:
+            return wanted
+        reached = function(np.array([[self.low, self.high]]))
         rounding = np.where(np.isinf(reached), 0.0, _ROUNDING * np.maximum(np.abs(reached), 1.0))
-        return np.where(wanted <= reached + rounding, self.low, points)
+        wanted = np.where(wanted <= (reached + rounding)[:, :1], first, wanted)
+        return np.where(wanted > reached[:, 1:], last, wanted)
 
     def _panel_edges(self, extra: Array | None = None) -> Array:
         """Return panels as fine between the ends as if there were no masses at them."""

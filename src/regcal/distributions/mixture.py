@@ -135,14 +135,21 @@ class Mixture(Distribution):
         return tuple(sorted({end for part in self.components for end in part._ends()}))
 
     def _from_probit(self, probits: Array) -> Array:
-        points = np.clip(super()._from_probit(probits), *self._support())
-        for end in self._ends():
-            # the levels that a point mass spans are reached at its place, exactly
-            here = np.full((1, 1), end)
-            at = self._probit(here)
-            below = ndtri(np.maximum(self._cdf(here) - np.exp(self._logmass(here)), 0.0))
-            points = np.where((probits > below) & (probits <= at), end, points)
+        ends = self._ends()
+        spans = [self._span(end) for end in ends]
+        # the levels that a point mass spans are reached at its place: no search is needed
+        held = [(probits > below) & (probits <= at) for below, at in spans]
+        free = np.where(np.any(held, axis=0), np.inf, probits) if ends else probits
+        points = np.clip(super()._from_probit(free), *self._support())
+        for end, here in zip(ends, held, strict=True):
+            points = np.where(here, end, points)
         return points
+
+    def _span(self, end: float) -> tuple[Array, Array]:
+        """Return the probits below and at a point mass."""
+        here = np.full((1, 1), end)
+        below = ndtri(np.maximum(self._cdf(here) - np.exp(self._logmass(here)), 0.0))
+        return below, self._probit(here)
 
     def _support(self) -> tuple[Array, Array]:
         """Return the outermost ends of the components that have any weight."""
