@@ -137,7 +137,8 @@ class Bounded(Distribution):
         inside = np.maximum(1.0 - below - above, 0.0)
         lower = below + inside * ndtr(PANEL_PROBITS)
         upper = above + inside * ndtr(-PANEL_PROBITS)
-        quantiles = self._from_probit(np.where(lower < upper, ndtri(lower), -ndtri(upper)))
+        probits = np.where(lower < upper, ndtri(lower), -ndtri(upper))
+        quantiles = self._from_probit(np.clip(probits, PANEL_PROBITS[0], PANEL_PROBITS[-1]))
         median = self._from_probit(np.zeros((1, 1)))
         return panels_between(quantiles, [self._kinks(), self._landmarks()], [median, extra])
 
