@@ -47,63 +47,9 @@ SEEN = {
         [regcal.Clipped(dist[:2], ends_of(dist)[0]), regcal.Rounded(dist[2:], step_of(dist))]
     ),
 }
-
-
-def piled_up(unit=cases.STANDARD, low=0.0, high=np.inf, n_rows=9, n_draws=14):
-    """Return draws of which many are at an end; all of the first row, none of the last."""
-    rng = np.random.default_rng(5)
-    draws = rng.normal(np.linspace(-1.0, 3.0, n_rows)[:, np.newaxis], 1.0, (n_rows, n_draws))
-    draws[0], draws[-1] = -1.0, draws[-1] + 20.0 * np.isinf(high)
-    return unit(np.clip(draws, low, high))
-
-
-LEVELS_OF_USERS = np.array([0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95])
-
-
-def quantiles_of(draws):
-    """Return quantiles that are equal where draws are."""
-    return np.quantile(draws, LEVELS_OF_USERS, axis=1, method="lower").T
-
-
-def bins_of(draws, edges):
-    """Return the shares of draws in bins; the outer ones are points."""
-    inner = np.stack([np.histogram(row, edges)[0] for row in draws])
-    inner[:, 0] -= (draws == edges[0]).sum(axis=1)
-    inner[:, -1] -= (draws == edges[-1]).sum(axis=1)
-    ends = [(draws == edge).sum(axis=1)[:, np.newaxis] for edge in (edges[0], edges[-1])]
-    counts = np.concatenate([ends[0], inner, ends[1]], axis=1)
-    return np.concatenate([edges[:1], edges, edges[-1:]]), counts / draws.shape[1]
-
-
-# What users pass, in any unit.
-USERS = {
-    "rain draws": lambda unit: regcal.Samples(piled_up(unit)),
-    "capped draws": lambda unit: regcal.Samples(piled_up(unit, -np.inf, 1.5)),
-    "draws between two ends": lambda unit: regcal.Samples(piled_up(unit, 0.0, 2.0)),
-    "draws beyond given ends": lambda unit: regcal.Samples(
-        piled_up(unit, -np.inf), support=(unit(-0.5), unit(2.5))
-    ),
-    "draws in steps": lambda unit: regcal.Samples(unit(np.round(piled_up(n_draws=40), 1))),
-    "rain quantiles": lambda unit: regcal.Quantiles(LEVELS_OF_USERS, quantiles_of(piled_up(unit))),
-    "quantiles between two ends": lambda unit: regcal.Quantiles(
-        LEVELS_OF_USERS, quantiles_of(piled_up(unit, 0.0, 2.0))
-    ),
-    "quantiles beyond given ends": lambda unit: regcal.Quantiles(
-        LEVELS_OF_USERS,
-        quantiles_of(piled_up(unit, -np.inf)),
-        support=(unit(-0.5), unit(2.5)),
-    ),
-    "bins with points": lambda unit: regcal.Histogram(
-        *bins_of(piled_up(unit, 0.0, 2.0), unit(np.array([0.0, 0.3, 0.9, 1.6, 2.0])))
-    ),
-    "mixed draws": lambda unit: regcal.Mixture(
-        [regcal.Samples(piled_up(unit))[::3], regcal.Samples(piled_up(unit, 0.2))[::-3]]
-    ),
-    "stacked draws": lambda unit: regcal.concatenate(
-        [regcal.Samples(piled_up(unit)), regcal.Samples(piled_up(unit, 0.2))]
-    ),
-}
-CASES = [(kind, name) for kind in SEEN for name in LATENT] + [("users", name) for name in USERS]
+CASES = [(kind, name) for kind in SEEN for name in LATENT] + [
+    ("users", name) for name in cases.WITH_MASSES
+]
 
 
 def label(case):
@@ -113,7 +59,7 @@ def label(case):
 @pytest.fixture(params=CASES, ids=label)
 def dist(request) -> Distribution:
     kind, name = request.param
-    return USERS[name](cases.STANDARD) if kind == "users" else SEEN[kind](latent(name))
+    return cases.WITH_MASSES[name](cases.STANDARD) if kind == "users" else SEEN[kind](latent(name))
 
 
 def places(dist: Distribution) -> np.ndarray:
@@ -205,10 +151,10 @@ def test_nothing_lies_beyond_the_ends(rng):
     assert_array_equal(dist.logpdf([[-0.6, 1.1]]), np.full((6, 2), -np.inf))
 
 
-@pytest.mark.parametrize("name", USERS)
+@pytest.mark.parametrize("name", cases.WITH_MASSES)
 def test_masses_survive_slices_pickles_and_joining(name):
     """What was found for a batch holds for its rows, wherever they go."""
-    dist = USERS[name](cases.STANDARD)
+    dist = cases.WITH_MASSES[name](cases.STANDARD)
     ends = np.array([dist._ends()])
     whole = joined([dist[:3], dist[3:]])
 
@@ -245,10 +191,10 @@ def test_slicing_commutes(dist):
 
 
 @pytest.mark.parametrize("unit", cases.UNITS[1:], ids=str)
-@pytest.mark.parametrize("name", USERS)
+@pytest.mark.parametrize("name", cases.WITH_MASSES)
 def test_units_and_offsets_do_not_matter(name, unit):
     """In another unit the masses are the same, at the same places."""
-    dist, other = USERS[name](cases.STANDARD), USERS[name](unit)
+    dist, other = cases.WITH_MASSES[name](cases.STANDARD), cases.WITH_MASSES[name](unit)
     points = dist.ppf(LEVELS[:, ::6])
     spread = np.ptp(points)
 
@@ -259,10 +205,10 @@ def test_units_and_offsets_do_not_matter(name, unit):
     assert_allclose(other.std() / unit.scale, dist.std(), rtol=1e-4)
 
 
-@pytest.mark.parametrize("name", USERS)
+@pytest.mark.parametrize("name", cases.WITH_MASSES)
 def test_no_outcome_is_impossible(name):
     """At an end without draws the mass is small but not nothing, far away too."""
-    dist = USERS[name](cases.STANDARD)
+    dist = cases.WITH_MASSES[name](cases.STANDARD)
     if isinstance(dist, regcal.Histogram):
         pytest.skip("bins say themselves that they are empty")
     for part in getattr(dist, "parts", getattr(dist, "components", [dist])):
