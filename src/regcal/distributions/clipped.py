@@ -2,13 +2,13 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
+from functools import cached_property
 from typing import Self
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from regcal._validation import Array
-from regcal.distributions._quadrature import panels_between
 from regcal.distributions.base import PANEL_PROBITS, Distribution, log_normal_density
 from regcal.support import checked_ends
 
@@ -128,19 +128,20 @@ class Bounded(Distribution):
         wanted = np.where(wanted <= (reached + rounding)[:, :1], first, wanted)
         return np.where(wanted > reached[:, 1:], last, wanted)
 
-    def _panel_edges(self, extra: Array | None = None) -> Array:
-        """Return panels as fine between the ends as if there were no masses at them."""
+    @cached_property
+    def _panel_quantiles(self) -> Array:
+        """Return quantiles as close between the ends as if there were no masses at them."""
         if self._open:
-            return super()._panel_edges(extra)
+            return self.latent._panel_quantiles
         ends = np.array([[self.low, self.high]])
         below, above = self.latent._cdf(ends)[:, :1], self.latent._sf(ends)[:, 1:]
         inside = np.maximum(1.0 - below - above, 0.0)
         lower = below + inside * ndtr(PANEL_PROBITS)
         upper = above + inside * ndtr(-PANEL_PROBITS)
         probits = np.where(lower < upper, ndtri(lower), -ndtri(upper))
-        quantiles = self._from_probit(np.clip(probits, PANEL_PROBITS[0], PANEL_PROBITS[-1]))
-        median = self._from_probit(np.zeros((1, 1)))
-        return panels_between(quantiles, [self._kinks(), self._landmarks()], [median, extra])
+        # with the median, at which moments are taken
+        probits = np.insert(np.clip(probits, PANEL_PROBITS[0], PANEL_PROBITS[-1]), 1, 0.0, axis=1)
+        return np.sort(self._from_probit(probits), axis=1)
 
     def _mean_and_var(self) -> tuple[Array, Array]:
         return self.latent._mean_and_var() if self._open else super()._mean_and_var()

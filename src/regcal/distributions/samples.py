@@ -5,9 +5,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import log_ndtr, logsumexp, ndtr
+from scipy.special import log_ndtr, ndtr
 
 from regcal._validation import Array, as_float_array, check_finite, check_positive
+from regcal.distributions._logs import log_sum
 from regcal.distributions.base import Distribution, log_difference, log_normal_density
 from regcal.distributions.clipped import Bounded
 from regcal.support import find_ends_of_draws, given_ends
@@ -192,7 +193,7 @@ class Kernels(Distribution):
 
     def _take(self, rows: np.ndarray) -> Self:
         part = object.__new__(type(self))
-        vars(part).update(vars(self))
+        vars(part).update(self.__getstate__())
         for name in self._row_fields:
             setattr(part, name, getattr(self, name)[rows])
         return part
@@ -220,13 +221,13 @@ class Kernels(Distribution):
         with np.errstate(divide="ignore"):
             logs = np.log(probability)
         if small.any():
-            logs[small] = logsumexp(log_ndtr(z[small]), axis=-1) - np.log(self.draws.shape[1])
+            logs[small] = log_sum(log_ndtr(z[small]), axis=-1) - np.log(self.draws.shape[1])
         return logs
 
     def _log_mass_between(self, low: Array, high: Array) -> Array:
         # a valley between draws is a far tail of each kernel
         masses = self._kernel_masses(low, high)
-        return logsumexp(masses, axis=2) - np.log(self.draws.shape[1])
+        return log_sum(masses, axis=2) - np.log(self.draws.shape[1])
 
     def _kernel_masses(self, low: Array, high: Array) -> Array:
         """Return the log probability of each kernel between points."""
@@ -235,7 +236,7 @@ class Kernels(Distribution):
 
     def _logpdf(self, points: Array) -> Array:
         with np.errstate(invalid="ignore"):
-            logs = logsumexp(log_normal_density(self._standardised(points)), axis=2)
+            logs = log_sum(log_normal_density(self._standardised(points)), axis=2)
         logs = np.where(np.isinf(points), -np.inf, logs)
         return logs - np.log(self.draws.shape[1] * self.bandwidth)[:, np.newaxis]
 
@@ -343,13 +344,13 @@ class BoundedKernels(Kernels):
 
     def _log_mass_between(self, low: Array, high: Array) -> Array:
         masses = self._kernel_masses(low, high) + self.log_weights[:, np.newaxis, :]
-        return np.minimum(logsumexp(masses, axis=2), 0.0)
+        return np.minimum(log_sum(masses, axis=2), 0.0)
 
     def _logpdf(self, points: Array) -> Array:
         places = points[:, :, np.newaxis]
         within = (places >= self.lower) & (places <= self.upper)
         logs = self.log_weights[:, np.newaxis, :] + log_normal_density(self._standardised(points))
-        logs = logsumexp(np.where(within, logs, -np.inf), axis=2)
+        logs = log_sum(np.where(within, logs, -np.inf), axis=2)
         return logs - np.log(self.bandwidth)[:, np.newaxis]
 
     def _mean_and_var(self) -> tuple[Array, Array]:
