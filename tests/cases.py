@@ -199,6 +199,65 @@ DISTRIBUTIONS = [
 BY_NAME = {case.name: case for case in DISTRIBUTIONS}
 
 
+# ------------------------------------------------------------------------------- masses at ends
+
+
+def piled_up(unit=STANDARD, low=0.0, high=np.inf, n_rows=9, n_draws=14):
+    """Return draws of which many are at an end; all of the first row, none of the last."""
+    rng = np.random.default_rng(5)
+    draws = rng.normal(np.linspace(-1.0, 3.0, n_rows)[:, np.newaxis], 1.0, (n_rows, n_draws))
+    draws[0], draws[-1] = -1.0, draws[-1] + 20.0 * np.isinf(high)
+    return unit(np.clip(draws, low, high))
+
+
+_LEVELS = np.array([0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95])
+
+
+def quantiles_of(draws):
+    """Return quantiles that are equal where draws are."""
+    return np.quantile(draws, _LEVELS, axis=1, method="lower").T
+
+
+def bins_of(draws, edges):
+    """Return the shares of draws in bins; the outer ones are points."""
+    inner = np.stack([np.histogram(row, edges)[0] for row in draws])
+    inner[:, 0] -= (draws == edges[0]).sum(axis=1)
+    inner[:, -1] -= (draws == edges[-1]).sum(axis=1)
+    ends = [(draws == edge).sum(axis=1)[:, np.newaxis] for edge in (edges[0], edges[-1])]
+    counts = np.concatenate([ends[0], inner, ends[1]], axis=1)
+    return np.concatenate([edges[:1], edges, edges[-1:]]), counts / draws.shape[1]
+
+
+# What users pass that piles up at an end, by unit.
+WITH_MASSES: dict[str, Callable[[Unit], Distribution]] = {
+    "rain draws": lambda unit: regcal.Samples(piled_up(unit)),
+    "capped draws": lambda unit: regcal.Samples(piled_up(unit, -np.inf, 1.5)),
+    "draws between two ends": lambda unit: regcal.Samples(piled_up(unit, 0.0, 2.0)),
+    "draws beyond given ends": lambda unit: regcal.Samples(
+        piled_up(unit, -np.inf), support=(unit(-0.5), unit(2.5))
+    ),
+    "draws in steps": lambda unit: regcal.Samples(unit(np.round(piled_up(n_draws=40), 1))),
+    "rain quantiles": lambda unit: regcal.Quantiles(_LEVELS, quantiles_of(piled_up(unit))),
+    "quantiles between two ends": lambda unit: regcal.Quantiles(
+        _LEVELS, quantiles_of(piled_up(unit, 0.0, 2.0))
+    ),
+    "quantiles beyond given ends": lambda unit: regcal.Quantiles(
+        _LEVELS,
+        quantiles_of(piled_up(unit, -np.inf)),
+        support=(unit(-0.5), unit(2.5)),
+    ),
+    "bins with points": lambda unit: regcal.Histogram(
+        *bins_of(piled_up(unit, 0.0, 2.0), unit(np.array([0.0, 0.3, 0.9, 1.6, 2.0])))
+    ),
+    "mixed draws": lambda unit: regcal.Mixture(
+        [regcal.Samples(piled_up(unit))[::3], regcal.Samples(piled_up(unit, 0.2))[::-3]]
+    ),
+    "stacked draws": lambda unit: regcal.concatenate(
+        [regcal.Samples(piled_up(unit)), regcal.Samples(piled_up(unit, 0.2))]
+    ),
+}
+
+
 # -------------------------------------------------------------------------------------- calibrators
 
 # What a name needs to be quick enough for the laws; most need nothing.

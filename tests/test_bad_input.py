@@ -82,7 +82,7 @@ BAD_DISTRIBUTIONS = {
     ),
     "equal quantiles everywhere": (
         lambda: regcal.Quantiles([0.1, 0.9], [[1.0, 1.0], [2.0, 2.0]]),
-        ("All 2 rows have equal quantiles", "residual spread"),
+        ("All 2 rows have equal quantiles", "NormalResidualRegressor"),
     ),
     "one draw": (
         lambda: regcal.Samples([[1.0], [2.0]]),

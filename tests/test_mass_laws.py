@@ -1,4 +1,9 @@
-"""Laws of distributions with point masses: seen through ends, in steps, mixed and stacked."""
+"""Laws of distributions with point masses: seen through ends, in steps, mixed and stacked.
+
+Draws, quantiles and bins of users keep the masses at the ends that they pile up at.
+"""
+
+import pickle
 
 import cases
 import numpy as np
@@ -7,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import regcal
 from regcal.distributions import Distribution
+from regcal.distributions.stacked import joined
 
 LATENT = ["normal", "gamma", "t", "quantiles", "samples", "histogram", "mixture"]
 LEVELS = np.linspace(0.003, 0.997, 72)[np.newaxis, :]
@@ -41,13 +47,19 @@ SEEN = {
         [regcal.Clipped(dist[:2], ends_of(dist)[0]), regcal.Rounded(dist[2:], step_of(dist))]
     ),
 }
-CASES = [(kind, name) for kind in SEEN for name in LATENT]
+CASES = [(kind, name) for kind in SEEN for name in LATENT] + [
+    ("users", name) for name in cases.WITH_MASSES
+]
 
 
-@pytest.fixture(params=CASES, ids=lambda case: f"{case[0]} of {case[1]}")
+def label(case):
+    return f"{case[0]} of {case[1]}"
+
+
+@pytest.fixture(params=CASES, ids=label)
 def dist(request) -> Distribution:
     kind, name = request.param
-    return SEEN[kind](latent(name))
+    return cases.WITH_MASSES[name](cases.STANDARD) if kind == "users" else SEEN[kind](latent(name))
 
 
 def places(dist: Distribution) -> np.ndarray:
@@ -63,8 +75,8 @@ def test_cdf_never_decreases_and_adds_up(dist):
 
     assert (np.diff(dist.cdf(grid)) >= -1e-13).all()
     assert_allclose(dist.cdf(grid) + dist.sf(grid), 1.0, atol=1e-13)
-    with np.errstate(divide="ignore"):
-        assert_allclose(dist.logcdf(grid), np.log(dist.cdf(grid)), rtol=1e-8, atol=1e-12)
+    seen = dist.cdf(grid) > 0
+    assert_allclose(dist.logcdf(grid)[seen], np.log(dist.cdf(grid)[seen]), rtol=1e-8, atol=1e-12)
     ends = np.array([[-np.inf, np.inf]])
     assert_allclose(dist.cdf(ends), np.tile([0.0, 1.0], (len(dist), 1)), atol=1e-13)
 
@@ -80,10 +92,32 @@ def test_a_mass_is_the_jump_of_the_cdf(dist):
     assert_allclose(dist.pdf(grid)[mass > 1e-9], mass[mass > 1e-9])
 
 
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
+WITH_DENSITY = [case for case in CASES if case[0] not in ("steps", "steps from an end", "stacked")]
+
+
+@pytest.mark.parametrize("dist", WITH_DENSITY, ids=label, indirect=True)
+def test_density_and_masses_add_up_to_one(dist):
+    """What lies between the masses, and the masses, are all of the probability."""
+    ends = np.array([dist._ends()])
+    edges = dist.from_probit(np.linspace(-9.0, 9.0, 73)[np.newaxis, :])
+    kinks = np.zeros((1, 0)) if dist._kinks() is None else dist._kinks()
+    inner = np.clip(
+        np.concatenate([kinks, np.tile(ends, (len(kinks), 1))], axis=1), edges[:, :1], edges[:, -1:]
+    )
+    edges = np.sort(np.concatenate([edges, inner, dist._panel_edges()], axis=1), axis=1)
+    half = 0.5 * np.diff(edges)[:, :, np.newaxis]
+    points = edges[:, :-1, np.newaxis] + half * (1 + NODES)
+    density = dist.pdf(points.reshape(len(dist), -1)).reshape(points.shape)
+    inside = (half * np.where(half > 0, density, 0.0) * WEIGHTS).sum(axis=(1, 2))
+
+    assert_allclose(inside + dist.mass(ends).sum(axis=1), 1.0, atol=1e-6)
+
+
 def test_quantiles_are_the_first_to_reach_a_level(dist):
     """At the quantile the CDF has the level; just before it, it has not."""
     quantiles = dist.ppf(LEVELS)
-    gap = 1e-6 * (quantiles[:, -1:] - quantiles[:, :1])
+    gap = 1e-6 * np.maximum(np.ptp(quantiles, axis=1, keepdims=True), 1e-3 * np.ptp(quantiles))
 
     assert (np.diff(quantiles) >= -gap).all()
     assert (dist.cdf(quantiles + 1e-3 * gap) >= LEVELS - 1e-7).all()
@@ -117,6 +151,34 @@ def test_nothing_lies_beyond_the_ends(rng):
     assert_array_equal(dist.logpdf([[-0.6, 1.1]]), np.full((6, 2), -np.inf))
 
 
+@pytest.mark.parametrize("name", cases.WITH_MASSES)
+def test_masses_survive_slices_pickles_and_joining(name):
+    """What was found for a batch holds for its rows, wherever they go."""
+    dist = cases.WITH_MASSES[name](cases.STANDARD)
+    ends = np.array([dist._ends()])
+    whole = joined([dist[:3], dist[3:]])
+
+    assert len(dist._ends()) > 0
+    assert_array_equal(dist[2].mass(ends), dist.mass(ends)[[2]])
+    assert_array_equal(pickle.loads(pickle.dumps(dist)).mass(ends), dist.mass(ends))
+    if name != "stacked draws":
+        assert type(whole) is type(dist)
+        assert_array_equal(whole.mass(ends), dist.mass(ends))
+        assert_array_equal(whole.ppf(LEVELS), dist.ppf(LEVELS))
+    assert_array_equal(regcal.concatenate([dist[:3], dist[3:]]).mass(ends), dist.mass(ends))
+
+
+@pytest.mark.parametrize("seen", [lambda d: regcal.Clipped(d, 0.0), regcal.Rounded])
+def test_seen_batches_are_joined_where_their_bases_are(seen):
+    """Ends and steps that are the same make one batch of several."""
+    base = latent("normal")
+    whole = joined([seen(base[:1]), seen(base[1:])])
+
+    assert type(whole) is type(seen(base))
+    assert_array_equal(whole.cdf(LEVELS), seen(base).cdf(LEVELS))
+    assert joined([regcal.Clipped(base, 0.0), regcal.Clipped(base, 0.5)]) is None
+
+
 def test_slicing_commutes(dist):
     """A slice of the answers is the answer of the slice."""
     grid = dist.ppf(LEVELS[:, ::9])
@@ -126,6 +188,35 @@ def test_slicing_commutes(dist):
         whole = getattr(dist, method)(grid)
         assert_allclose(getattr(dist[rows], method)(grid[rows]), whole[rows], rtol=1e-10)
     assert_allclose(dist[rows].mean(), dist.mean()[rows], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("unit", cases.UNITS[1:], ids=str)
+@pytest.mark.parametrize("name", cases.WITH_MASSES)
+def test_units_and_offsets_do_not_matter(name, unit):
+    """In another unit the masses are the same, at the same places."""
+    dist, other = cases.WITH_MASSES[name](cases.STANDARD), cases.WITH_MASSES[name](unit)
+    points = dist.ppf(LEVELS[:, ::6])
+    spread = np.ptp(points)
+
+    assert_allclose(other._ends(), unit(np.array(dist._ends())))
+    assert_allclose(other.mass(np.array([other._ends()])), dist.mass(np.array([dist._ends()])))
+    assert_allclose((other.ppf(LEVELS[:, ::6]) - unit.shift) / unit.scale, points, atol=1e-6)
+    assert_allclose((other.mean() - unit.shift) / unit.scale, dist.mean(), atol=1e-6 * spread)
+    assert_allclose(other.std() / unit.scale, dist.std(), rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", cases.WITH_MASSES)
+def test_no_outcome_is_impossible(name):
+    """At an end without draws the mass is small but not nothing, far away too."""
+    dist = cases.WITH_MASSES[name](cases.STANDARD)
+    if isinstance(dist, regcal.Histogram):
+        pytest.skip("bins say themselves that they are empty")
+    for part in getattr(dist, "parts", getattr(dist, "components", [dist])):
+        grid = np.clip(np.linspace(-1.0, 3.0, 9), part.low, part.high)[np.newaxis, :]
+
+        assert np.isfinite(part.logpdf(grid)).all()
+        assert np.isfinite(part.logcdf(grid)).all()
+        assert (part.mass(np.array([part._ends()])) < 1).all()
 
 
 def test_counts_have_known_probabilities():

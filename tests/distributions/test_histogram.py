@@ -1,6 +1,7 @@
 """Histograms by hand, open bins included."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_ndtr
 
@@ -49,3 +50,33 @@ def test_empty_open_bins_have_no_quantiles():
 
     assert_allclose(dist.ppf([[0.0, 0.3, 1.0]]), [[0.0, 1.0, 3.0]])
     assert_array_equal(dist.pdf([[-1.0, 4.0]]), 0.0)
+
+
+def test_bins_without_width_are_point_masses():
+    """Moments, quantiles and the score of a histogram with points at both ends, by hand."""
+    dist = regcal.Histogram([0.0, 0.0, 1.0, 2.0, 2.0], [[0.4, 0.2, 0.3, 0.1], [0.0, 0.5, 0.5, 0.0]])
+
+    assert_allclose(dist.mass([[0.0, 1.0, 2.0]]), [[0.4, 0.0, 0.1], [0.0, 0.0, 0.0]])
+    assert_allclose(dist.cdf([[-0.1, 0.0, 0.5, 1.999, 2.0]])[0], [0.0, 0.4, 0.5, 0.8997, 1.0])
+    assert_array_equal(dist.ppf([[0.0, 0.2, 0.4, 0.95, 1.0]])[0], [0.0, 0.0, 0.0, 2.0, 2.0])
+    assert_allclose(dist.ppf([[0.0, 0.5, 1.0]])[1], [0.0, 1.0, 2.0], atol=1e-9)
+    mean = 0.2 * 0.5 + 0.3 * 1.5 + 0.1 * 2.0
+    square = 0.2 / 3 + 0.3 * 7 / 3 + 0.1 * 4.0
+    assert_allclose([dist.mean()[0], dist.var()[0]], [mean, square - mean**2])
+    # integrals of F^2 below 1, and of (1 - F)^2 above it
+    score = (0.6**3 - 0.4**3) / 0.6 + (0.4**3 - 0.1**3) / 0.9
+    assert_allclose(dist.crps([1.0, 1.0])[0], score)
+
+
+def test_point_masses_are_the_same_in_all_rows():
+    """Rows of other edges may have them; other places and single rows are refused."""
+    masses = np.full((2, 3), 1 / 3)
+    dist = regcal.Histogram([[0.0, 0.0, 1.0, 2.0], [0.0, 0.0, 5.0, 9.0]], masses)
+
+    assert_allclose(dist.mass(0.0), 1 / 3)
+    assert_allclose(dist.cdf([0.5, 2.5]), 0.5)
+    for edges in ([[0.0, 0.0, 1.0, 2.0], [1.0, 1.0, 5.0, 9.0]], [[0, 0, 1, 2], [0, 1, 5, 9]]):
+        with pytest.raises(ValueError, match="same place in all rows"):
+            regcal.Histogram(edges, masses)
+    with pytest.raises(ValueError, match="strictly increasing"):
+        regcal.Histogram([0.0, 1.0, 1.0, 2.0], masses)

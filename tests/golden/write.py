@@ -58,6 +58,8 @@ def fitted(name: str) -> object:
         return regcal.CalibratedRegressorCV(BayesianRidge(), "pit", ensemble=False).fit(X, y)
     if name == "quantiles":
         return regcal.Quantiles([0.1, 0.5, 0.9], np.sort(rng.normal(size=(3, 3))))
+    if name == "rain":
+        return regcal.Samples(np.maximum(rng.normal(size=(3, 20)), 0.0))
     dist = regcal.Normal(rng.normal(size=30), np.full(30, 1.5))
     y = dist.loc + rng.normal(size=30)
     return regcal.get_calibrator(name, **SMALL.get(name, {})).fit(dist, y)
@@ -66,7 +68,7 @@ def fitted(name: str) -> object:
 def main() -> None:
     """Write what is missing."""
     expected = json.loads(EXPECTED.read_text()) if EXPECTED.exists() else {}
-    for name in [*regcal.calibrator_names(), "quantiles", "regressor"]:
+    for name in [*regcal.calibrator_names(), "quantiles", "rain", "regressor"]:
         path = FOLDER / f"{name}.regcal"
         if not path.exists():
             model = fitted(name)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cases import BY_NAME, DISTRIBUTIONS, STANDARD, fitted_calibrator
+from cases import BY_NAME, DISTRIBUTIONS, STANDARD, WITH_MASSES, fitted_calibrator
 from numpy.testing import assert_allclose, assert_array_equal
 from rows import POINTS, assert_same, there_and_back
 from sklearn.compose import make_column_transformer
@@ -71,6 +71,18 @@ def test_every_distribution_comes_back_the_same(case, path):
     dist = case.make(3)
 
     assert_same(there_and_back(dist, path), dist)
+
+
+@pytest.mark.parametrize("name", WITH_MASSES)
+@pytest.mark.parametrize("seen", [lambda d: d, lambda d: regcal.Clipped(d, 0.3), regcal.Rounded])
+def test_point_masses_come_back_the_same(name, seen, path):
+    """Draws, quantiles and bins keep their ends in a file."""
+    dist = seen(WITH_MASSES[name](STANDARD))
+
+    again = there_and_back(dist, path)
+
+    assert_same(again, dist)
+    assert again._ends() == dist._ends()
 
 
 BASES = {

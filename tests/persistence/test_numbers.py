@@ -105,6 +105,11 @@ BROKEN = {
     "masses beyond 1": lambda: spoiled(
         regcal.Histogram([0.0, 1.0], [[1.0]]), masses=np.array([[2.0]])
     ),
+    "ends in the wrong order": lambda: spoiled(
+        regcal.Clipped(regcal.Normal([0.0], [1.0]), 0.0, 1.0), low=2.0
+    ),
+    "an end that is no number": lambda: spoiled(regcal.Samples([[0.0, 1.0]]), high=np.nan),
+    "a step of no width": lambda: spoiled(regcal.Rounded(regcal.Normal([0.0], [1.0])), step=0.0),
     "weights beyond 1": lambda: spoiled(
         regcal.Mixture([regcal.Normal([0.0], [1.0])]), weights=np.array([[0.5]])
     ),

@@ -1,7 +1,7 @@
 """Batches of univariate predictive distributions."""
 
 from regcal.distributions.base import Distribution, ProbitDistribution
-from regcal.distributions.clipped import Clipped
+from regcal.distributions.clipped import Bounded, Clipped
 from regcal.distributions.convert import as_distribution
 from regcal.distributions.custom import CustomDistribution
 from regcal.distributions.histogram import Histogram
@@ -16,6 +16,7 @@ from regcal.distributions.stacked import Stacked, concatenate
 from regcal.distributions.transformed import Transformed
 
 __all__ = [
+    "Bounded",
     "Clipped",
     "CrossingQuantilesWarning",
     "CustomDistribution",

@@ -20,6 +20,7 @@ from regcal.distributions.normal import Normal
 from regcal.distributions.quantiles import Quantiles
 from regcal.distributions.samples import Samples
 from regcal.distributions.scipy_family import ScipyDistribution
+from regcal.support import find_ends_of_draws
 
 # skpro's class name -> how scipy.stats calls the parameters, for families that are not adapters
 _FAMILIES: dict[str, Callable[[Callable[[str], Array]], Any]] = {
@@ -146,7 +147,9 @@ def _from_table(prediction: Any, name: str, n_rows: int) -> Distribution | None:
         draws = _by_instance(prediction.spl, prediction)[1]
         if prediction.weights is None:
             return Samples(draws)
-        return Samples(_equal_draws(draws, _by_instance(prediction.weights, prediction)[1]))
+        weights = _by_instance(prediction.weights, prediction)[1]
+        # a heavy draw is repeated, which makes no point mass of it
+        return Samples(_equal_draws(draws, weights), support=find_ends_of_draws(draws))
     if name == "Histogram":
         edges, masses = prediction.bins, prediction.bin_mass
         if not _shape(prediction):

@@ -1,14 +1,159 @@
-"""A latent distribution seen through ends: what lies beyond an end is seen at the end."""
+"""Latent distributions seen through ends: what lies beyond an end is seen at the end."""
 
-from typing import Any, Self
+from abc import abstractmethod
+from collections.abc import Callable
+from functools import cached_property
+from typing import Self
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
-from regcal._validation import Array, as_float_array
-from regcal.distributions.base import Distribution
+from regcal._validation import Array
+from regcal.distributions.base import PANEL_PROBITS, Distribution, log_normal_density
+from regcal.support import checked_ends
+
+# Levels that differ by this share are equal up to rounding.
+_ROUNDING = 16 * float(np.finfo(float).eps)
 
 
-class Clipped(Distribution):
+class Bounded(Distribution):
+    """A latent distribution on the whole line, seen through ends where there are any.
+
+    P(Y = low) is the latent P(Y <= low), and P(Y = high) the latent P(Y >= high). At an end `pdf`
+    and `logpdf` give the mass, that is the density with respect to length plus the places of the
+    masses.
+    """
+
+    # Ends of the support that hold a point mass, the same for all rows.
+    low: float = -np.inf
+    high: float = np.inf
+
+    @property
+    @abstractmethod
+    def latent(self) -> Distribution:
+        """The distributions behind the ends, which have no point masses there."""
+
+    @property
+    def _open(self) -> bool:
+        return not self._ends()
+
+    def __len__(self) -> int:
+        return len(self.latent)
+
+    def _details(self) -> list[str]:
+        ends = [("low", self.low), ("high", self.high)]
+        return [f"{name}={end:g}" for name, end in ends if np.isfinite(end)]
+
+    def _row_work(self, n_points: int) -> int:
+        return self.latent._row_work(n_points)
+
+    def _seen(self, points: Array, inside: Array, below: float, above: float) -> Array:
+        """Return values inside, and what they are below the low and from the high end on."""
+        if self._open:
+            return inside
+        return np.where(points < self.low, below, np.where(points >= self.high, above, inside))
+
+    def _cdf(self, points: Array) -> Array:
+        return self._seen(points, self.latent._cdf(points), 0.0, 1.0)
+
+    def _sf(self, points: Array) -> Array:
+        return self._seen(points, self.latent._sf(points), 1.0, 0.0)
+
+    def _logcdf(self, points: Array) -> Array:
+        return self._seen(points, self.latent._logcdf(points), -np.inf, 0.0)
+
+    def _logsf(self, points: Array) -> Array:
+        return self._seen(points, self.latent._logsf(points), 0.0, -np.inf)
+
+    def _signed_tail(self, points: Array) -> Array:
+        return self._seen(points, self.latent._signed_tail(points), 0.0, -0.0)
+
+    def _probit(self, points: Array) -> Array:
+        return self._seen(points, self.latent._probit(points), -np.inf, np.inf)
+
+    def _probit_and_logslope(self, points: Array) -> tuple[Array, Array]:
+        z, logslope = self.latent._probit_and_logslope(points)
+        if self._open:
+            return z, logslope
+        z = self._seen(points, z, -np.inf, np.inf)
+        # as where a density has the value of the mass
+        with np.errstate(invalid="ignore"):
+            at_ends = self._logmass(points) - log_normal_density(z)
+        at_ends = np.where(np.isnan(at_ends), -np.inf, at_ends)
+        return z, np.where(self._inside(points), logslope, at_ends)
+
+    def _logpdf(self, points: Array) -> Array:
+        inside = self.latent._logpdf(points)
+        if self._open:
+            return inside
+        return np.where(self._inside(points), inside, self._logmass(points))
+
+    def _inside(self, points: Array) -> np.ndarray:
+        return (points > self.low) & (points < self.high)
+
+    def _logmass(self, points: Array) -> Array:
+        masses = np.full((len(self), points.shape[1]), -np.inf)
+        for end, method in ((self.low, self.latent._logcdf), (self.high, self.latent._logsf)):
+            here = np.broadcast_to(points == end, masses.shape)
+            if np.isfinite(end) and here.any():
+                masses = np.where(here, method(np.full((1, 1), end)), masses)
+        return masses
+
+    def _log_mass_between(self, low: Array, high: Array) -> Array:
+        low = np.where(low < self.low, -np.inf, low)
+        return self.latent._log_mass_between(low, np.where(high >= self.high, np.inf, high))
+
+    def _ends(self) -> tuple[float, ...]:
+        return tuple(end for end in (self.low, self.high) if np.isfinite(end))
+
+    def _ppf(self, levels: Array) -> Array:
+        levels = self._outermost_at_ends(levels, self.latent._cdf, 0.0, 1.0)
+        return np.clip(self.latent._ppf(levels), self.low, self.high)
+
+    def _from_probit(self, probits: Array) -> Array:
+        probits = self._outermost_at_ends(probits, self.latent._probit, -np.inf, np.inf)
+        return np.clip(self.latent._from_probit(probits), self.low, self.high)
+
+    def _outermost_at_ends(
+        self, wanted: Array, function: Callable[[Array], Array], first: float, last: float
+    ) -> Array:
+        """Return levels, of which those that a mass reaches, up to rounding, are outermost ones.
+
+        There is nothing to search for, and what has the level of the low end is the low end.
+        """
+        if self._open:
+            return wanted
+        reached = function(np.array([[self.low, self.high]]))
+        rounding = np.where(np.isinf(reached), 0.0, _ROUNDING * np.maximum(np.abs(reached), 1.0))
+        wanted = np.where(wanted <= (reached + rounding)[:, :1], first, wanted)
+        return np.where(wanted > reached[:, 1:], last, wanted)
+
+    @cached_property
+    def _panel_quantiles(self) -> Array:
+        """Return quantiles as close between the ends as if there were no masses at them."""
+        if self._open:
+            return self.latent._panel_quantiles
+        ends = np.array([[self.low, self.high]])
+        below, above = self.latent._cdf(ends)[:, :1], self.latent._sf(ends)[:, 1:]
+        inside = np.maximum(1.0 - below - above, 0.0)
+        lower = below + inside * ndtr(PANEL_PROBITS)
+        upper = above + inside * ndtr(-PANEL_PROBITS)
+        probits = np.where(lower < upper, ndtri(lower), -ndtri(upper))
+        # with the median, at which moments are taken
+        probits = np.insert(np.clip(probits, PANEL_PROBITS[0], PANEL_PROBITS[-1]), 1, 0.0, axis=1)
+        return np.sort(self._from_probit(probits), axis=1)
+
+    def _mean_and_var(self) -> tuple[Array, Array]:
+        return self.latent._mean_and_var() if self._open else super()._mean_and_var()
+
+    def _landmarks(self) -> Array | None:
+        return self.latent._landmarks()
+
+    def _kinks(self) -> Array | None:
+        return self.latent._kinks()
+
+
+class Clipped(Bounded):
     """The distribution of ``clip(Y, low, high)``, with point masses at the ends.
 
     No rain, no claim, a price that is capped at 50: P(Y = low) is the latent P(Y <= low), and
@@ -32,77 +177,20 @@ class Clipped(Distribution):
     array([0.8, 5. ])
     """
 
+    _row_fields = ("base",)
+
     def __init__(self, dist: Distribution, low: float | None = None, high: float | None = None):
         self.base = dist
-        self.low = _end(low, -np.inf, "low")
-        self.high = _end(high, np.inf, "high")
-        if not self.low < self.high:
-            msg = f"low must be smaller than high, got {self.low} and {self.high}. Swap the two."
-            raise ValueError(msg)
+        self.low, self.high = checked_ends(low, high)
         self._work_per_point = dist._work_per_point
 
-    def __len__(self) -> int:
-        return len(self.base)
+    @property
+    def latent(self) -> Distribution:
+        """The distributions that were clipped."""
+        return self.base
 
     def _details(self) -> list[str]:
-        ends = [("low", self.low), ("high", self.high)]
-        return [self.base._kind(), *(f"{name}={end:g}" for name, end in ends if np.isfinite(end))]
+        return [self.base._kind(), *super()._details()]
 
     def _take(self, rows: np.ndarray) -> Self:
         return type(self)(self.base._take(rows), self.low, self.high)
-
-    def _row_work(self, n_points: int) -> int:
-        return self.base._row_work(n_points)
-
-    def _seen(self, points: Array, inside: Array, below: float, above: float) -> Array:
-        """Return values inside, and what they are below the low and from the high end on."""
-        return np.where(points < self.low, below, np.where(points >= self.high, above, inside))
-
-    def _cdf(self, points: Array) -> Array:
-        return self._seen(points, self.base._cdf(points), 0.0, 1.0)
-
-    def _sf(self, points: Array) -> Array:
-        return self._seen(points, self.base._sf(points), 1.0, 0.0)
-
-    def _logcdf(self, points: Array) -> Array:
-        return self._seen(points, self.base._logcdf(points), -np.inf, 0.0)
-
-    def _logsf(self, points: Array) -> Array:
-        return self._seen(points, self.base._logsf(points), 0.0, -np.inf)
-
-    def _probit(self, points: Array) -> Array:
-        return self._seen(points, self.base._probit(points), -np.inf, np.inf)
-
-    def _logpdf(self, points: Array) -> Array:
-        inside = (points > self.low) & (points < self.high)
-        return np.where(inside, self.base._logpdf(points), self._logmass(points))
-
-    def _logmass(self, points: Array) -> Array:
-        masses = np.full((len(self), points.shape[1]), -np.inf)
-        for end, method in ((self.low, self.base._logcdf), (self.high, self.base._logsf)):
-            here = np.broadcast_to(points == end, masses.shape)
-            if np.isfinite(end) and here.any():
-                masses = np.where(here, method(np.full((1, 1), end)), masses)
-        return masses
-
-    def _ends(self) -> tuple[float, ...]:
-        return tuple(end for end in (self.low, self.high) if np.isfinite(end))
-
-    def _from_probit(self, probits: Array) -> Array:
-        return np.clip(self.base._from_probit(probits), self.low, self.high)
-
-    def _landmarks(self) -> Array | None:
-        return self.base._landmarks()
-
-    def _kinks(self) -> Array | None:
-        return self.base._kinks()
-
-
-def _end(value: Any, default: float, name: str) -> float:
-    if value is None:
-        return default
-    array = as_float_array(value, name)
-    if array.ndim or np.isnan(array):
-        msg = f"{name} must be one number, got {value!r}. It is the same for all rows."
-        raise ValueError(msg)
-    return float(array)

@@ -1,5 +1,6 @@
 """Distributions given by bins and their masses."""
 
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -8,16 +9,18 @@ from scipy.special import log_ndtr, ndtr
 
 from regcal._validation import Array, as_float_array, check_finite
 from regcal.distributions.base import Distribution, outermost
+from regcal.distributions.clipped import Bounded
 
 
-class Histogram(Distribution):
+class Histogram(Bounded):
     """Bins with masses, uniform inside each bin, as tabular foundation models give them.
 
     Parameters
     ----------
     edges : array-like of shape (n_bins + 1,) or (n_rows, n_bins + 1)
         Strictly increasing. The first may be -inf and the last inf: such an open bin decays
-        exponentially, at a distance scale of the width of its neighbouring bin.
+        exponentially, at a distance scale of the width of its neighbouring bin. The first two may
+        be equal, and the last two, in all rows alike: such a bin is a point mass at that end.
     masses : array-like of shape (n_rows, n_bins)
         Probabilities of the bins, summing to 1 in each row.
 
@@ -30,6 +33,8 @@ class Histogram(Distribution):
     >>> dist.pdf([[0.5, 2.0]])
     array([[0.5 , 0.25],
            [0.2 , 0.4 ]])
+    >>> Histogram([0.0, 0.0, 1.0, 3.0], [[0.4, 0.4, 0.2]]).mass(0.0)  # 40 % without rain
+    array([0.4])
     """
 
     _row_fields = ("masses", "edges", "_below", "_above")
@@ -37,8 +42,16 @@ class Histogram(Distribution):
     def __init__(self, edges: ArrayLike, masses: ArrayLike) -> None:
         self.masses = _checked_masses(masses)
         n_rows, n_bins = self.masses.shape
-        self.edges = _checked_edges(edges, n_rows, n_bins)
+        array = _shaped_edges(edges, n_rows, n_bins)
+        self.low = _end(array[:, 0], array[:, 1], -np.inf)
+        self.high = _end(array[:, -1], array[:, -2], np.inf)
+        self.edges = _checked_edges(_without_points(array, self.low, self.high))
         self._prepare()
+
+    @cached_property
+    def latent(self) -> "Bins":
+        """The bins; those without width are open."""
+        return Bins(self.edges, self.masses, self._below, self._above)
 
     def _prepare(self) -> None:
         below = np.cumsum(self.masses, axis=1)
@@ -55,7 +68,33 @@ class Histogram(Distribution):
         part.masses = self.masses[rows]
         part.edges = self.edges if len(self.edges) == 1 else self.edges[rows]
         part._below, part._above = self._below[rows], self._above[rows]
+        part.low, part.high = self.low, self.high
         return part
+
+
+class Bins(Distribution):
+    """Bins with masses, uniform inside each bin; outer ones may be open.
+
+    Parameters
+    ----------
+    edges : ndarray of shape (1 or n_rows, n_bins + 1)
+    masses : ndarray of shape (n_rows, n_bins)
+    below, above : ndarray of shape (n_rows, n_bins)
+        Probabilities below and above each bin.
+    """
+
+    _row_fields = ("edges", "masses", "_below", "_above")
+
+    def __init__(self, edges: Array, masses: Array, below: Array, above: Array) -> None:
+        self.edges, self.masses = edges, masses
+        self._below, self._above = below, above
+
+    def __len__(self) -> int:
+        return len(self.masses)
+
+    def _take(self, rows: np.ndarray) -> Self:
+        edges = self.edges if len(self.edges) == 1 else self.edges[rows]
+        return type(self)(edges, self.masses[rows], self._below[rows], self._above[rows])
 
     def _locate(self, points: Array) -> np.ndarray:
         """Return the bin of each point; those outside get the end bins."""
@@ -187,7 +226,7 @@ def _checked_masses(masses: ArrayLike) -> Array:
     return array / totals[:, np.newaxis]
 
 
-def _checked_edges(edges: ArrayLike, n_rows: int, n_bins: int) -> Array:
+def _shaped_edges(edges: ArrayLike, n_rows: int, n_bins: int) -> Array:
     array = np.atleast_2d(as_float_array(edges, "edges"))
     if array.ndim != 2 or array.shape[1] != n_bins + 1 or array.shape[0] not in (1, n_rows):
         msg = (
@@ -195,6 +234,35 @@ def _checked_edges(edges: ArrayLike, n_rows: int, n_bins: int) -> Array:
             f"Pass {n_bins + 1} edges, shared or one set per row."
         )
         raise ValueError(msg)
+    return array
+
+
+def _end(outer: Array, inner: Array, none: float) -> float:
+    """Return where the outer bin is a point, the same in all rows, or that there is none."""
+    points = np.isfinite(outer) & (outer == inner)
+    if not points.any():
+        return none
+    if not points.all() or np.ptp(outer) > 0:
+        msg = (
+            f"The outer bin is the point {outer[points][0]:g} in {int(points.sum())} of "
+            f"{len(outer)} rows. A point mass must be at the same place in all rows: give the "
+            "others a bin without width there too, with a mass of 0."
+        )
+        raise ValueError(msg)
+    return float(outer[0])
+
+
+def _without_points(edges: Array, low: float, high: float) -> Array:
+    """Return edges with open bins in place of points."""
+    open_ended = edges.copy()
+    if np.isfinite(low):
+        open_ended[:, 0] = -np.inf
+    if np.isfinite(high):
+        open_ended[:, -1] = np.inf
+    return open_ended
+
+
+def _checked_edges(array: Array) -> Array:
     check_finite(array[:, 1:-1], "inner edges")
     if np.isnan(array).any() or (array[:, 0] == np.inf).any() or (array[:, -1] == -np.inf).any():
         msg = "The outer edges must be finite, or -inf for the first and inf for the last."

@@ -1,6 +1,6 @@
 """Mixtures of distributions, such as the average of an ensemble's predictions."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Self
 
 import numpy as np
@@ -98,7 +98,8 @@ class Mixture(Distribution):
         return np.minimum(self._average("_sf", points), 1.0)
 
     def _pdf(self, points: Array) -> Array:
-        return self._average("_pdf", points)
+        density = self._average("_pdf", points)
+        return self._where_masses(points, density, lambda: np.exp(self._logmass(points)))
 
     def _logcdf(self, points: Array) -> Array:
         return np.minimum(self._log_average("_logcdf", points), 0.0)
@@ -107,7 +108,14 @@ class Mixture(Distribution):
         return np.minimum(self._log_average("_logsf", points), 0.0)
 
     def _logpdf(self, points: Array) -> Array:
-        return self._log_average("_logpdf", points)
+        density = self._log_average("_logpdf", points)
+        return self._where_masses(points, density, lambda: self._logmass(points))
+
+    def _where_masses(self, points: Array, density: Array, masses: Callable[[], Array]) -> Array:
+        """Return masses at the places of any, where a density of other components is nothing."""
+        if not np.isin(points, self._ends()).any():
+            return density
+        return np.where(self._logmass(points) > -np.inf, masses(), density)
 
     def _logmass(self, points: Array) -> Array:
         return self._log_average("_logmass", points)
@@ -127,14 +135,21 @@ class Mixture(Distribution):
         return tuple(sorted({end for part in self.components for end in part._ends()}))
 
     def _from_probit(self, probits: Array) -> Array:
-        points = np.clip(super()._from_probit(probits), *self._support())
-        for end in self._ends():
-            # the levels that a point mass spans are reached at its place, exactly
-            here = np.full((1, 1), end)
-            at = self._probit(here)
-            below = ndtri(np.maximum(self._cdf(here) - np.exp(self._logmass(here)), 0.0))
-            points = np.where((probits > below) & (probits <= at), end, points)
+        ends = self._ends()
+        spans = [self._span(end) for end in ends]
+        # the levels that a point mass spans are reached at its place: no search is needed
+        held = [(probits > below) & (probits <= at) for below, at in spans]
+        free = np.where(np.any(held, axis=0), np.inf, probits) if ends else probits
+        points = np.clip(super()._from_probit(free), *self._support())
+        for end, here in zip(ends, held, strict=True):
+            points = np.where(here, end, points)
         return points
+
+    def _span(self, end: float) -> tuple[Array, Array]:
+        """Return the probits below and at a point mass."""
+        here = np.full((1, 1), end)
+        below = ndtri(np.maximum(self._cdf(here) - np.exp(self._logmass(here)), 0.0))
+        return below, self._probit(here)
 
     def _support(self) -> tuple[Array, Array]:
         """Return the outermost ends of the components that have any weight."""

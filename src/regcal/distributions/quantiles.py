@@ -1,7 +1,8 @@
 """Distributions given by some of their quantiles."""
 
 import warnings
-from typing import Self
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,7 +10,9 @@ from scipy.special import ndtri
 
 from regcal._validation import Array, as_float_array, check_finite, check_increasing
 from regcal.distributions.base import ProbitDistribution
+from regcal.distributions.clipped import Bounded
 from regcal.maps import RationalQuadraticSpline
+from regcal.support import find_ends_of_quantiles, given_ends
 
 # Equal neighbours are moved apart by this share of their row's range.
 _SMALLEST_GAP = 1e-4
@@ -17,6 +20,9 @@ _SMALLEST_GAP = 1e-4
 # A tail is at most this many times narrower than the row as a whole: outer quantiles that happen
 # to be (nearly) equal do not tell that the tail has no width.
 _STEEPEST_TAIL = 5.0
+
+# Where all rows lie on an end and tell no spread, the end is at this probit: P(Y = end) is 1.
+_CERTAIN = 38.0
 
 
 class CrossingQuantilesWarning(UserWarning):
@@ -34,13 +40,17 @@ class CrossingQuantilesWarning(UserWarning):
     """
 
 
-class Quantiles(ProbitDistribution):
+class Quantiles(Bounded):
     """Distributions through predicted quantiles, smooth between them and normal in the tails.
 
     On the probit scale a normal distribution is a straight line. Each row is a monotone curve
     with a continuous slope through ``(quantile, probit of its level)``, continued as a straight
     line beyond the outermost levels: normal tails whose spread is that of the outer quantiles.
     Quantiles of a normal distribution therefore give back that distribution.
+
+    An end at which quantiles of several levels are equal, such as the 0 of rain, keeps its point
+    mass: P(Y <= low) is the largest level whose quantile is there, and P(Y < high) the smallest.
+    In rows without a quantile at an end, what the tail has beyond the end lies on it.
 
     Parameters
     ----------
@@ -51,6 +61,12 @@ class Quantiles(ProbitDistribution):
         `CrossingQuantilesWarning`; equal neighbours are moved apart by 1e-4 of the row's range,
         so that the density stays finite. A tail is at most 5 times narrower than the normal
         distribution between the row's outermost quantiles.
+    support : "auto", None or (low, high), default="auto"
+        Ends of the support with a point mass; quantiles beyond them are at them. By default an end
+        is the smallest (or largest) of all quantiles if at least 5 % of all probability lies
+        between levels whose quantiles are equal to it, 5 times as much as for each of the next
+        three values (or if it is the 0 of whole numbers), in at least two rows (one, for 0). None
+        is the whole line.
 
     Examples
     --------
@@ -61,11 +77,14 @@ class Quantiles(ProbitDistribution):
     >>> dist.cdf([[1.0, 4.0]]).round(3)
     array([[0.1  , 0.9  ],
            [0.145, 0.347]])
+    >>> rain = Quantiles([0.1, 0.3, 0.5, 0.9], [[0.0, 0.0, 0.0, 2.0], [0.0, 0.0, 1.0, 4.0]])
+    >>> rain.mass(0.0).round(3)
+    array([0.5, 0.3])
     """
 
     _row_fields = ("values", "_spline")
 
-    def __init__(self, levels: ArrayLike, values: ArrayLike) -> None:
+    def __init__(self, levels: ArrayLike, values: ArrayLike, *, support: Any = "auto") -> None:
         self.levels = check_increasing(_checked_order(levels), "levels")
         if len(self.levels) < 2 or self.levels[0] <= 0 or self.levels[-1] >= 1:
             msg = (
@@ -74,10 +93,12 @@ class Quantiles(ProbitDistribution):
                 "spread."
             )
             raise ValueError(msg)
-        self.values = self._arranged(self._checked_values(values))
-        probits = np.broadcast_to(ndtri(self.levels), self.values.shape)
+        ordered = self._sorted(self._checked_values(values))
+        self.low, self.high = given_ends(support) or find_ends_of_quantiles(self.levels, ordered)
+        probits = ndtri(self.levels)
+        self.values = _separate(_beyond_ends(ordered, probits, self.low, self.high))
         self._spline = RationalQuadraticSpline.through(
-            self.values, probits, steepest_tail=_STEEPEST_TAIL
+            self.values, np.broadcast_to(probits, self.values.shape), steepest_tail=_STEEPEST_TAIL
         )
 
     def _checked_values(self, values: ArrayLike) -> Array:
@@ -90,7 +111,7 @@ class Quantiles(ProbitDistribution):
             raise ValueError(msg)
         return check_finite(array, "values")
 
-    def _arranged(self, values: Array) -> Array:
+    def _sorted(self, values: Array) -> Array:
         crossing = (np.diff(values) < 0).any(axis=1)
         if crossing.any():
             msg = (
@@ -99,7 +120,12 @@ class Quantiles(ProbitDistribution):
             )
             warnings.warn(msg, CrossingQuantilesWarning, stacklevel=3)
             values = np.sort(values, axis=1)
-        return _separate(values)
+        return values
+
+    @cached_property
+    def latent(self) -> "QuantileCurves":
+        """The curves through the quantiles; those at an end are spread beyond it."""
+        return QuantileCurves(self._spline)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -107,20 +133,42 @@ class Quantiles(ProbitDistribution):
     def _take(self, rows: np.ndarray) -> Self:
         part = object.__new__(type(self))
         part.levels, part.values = self.levels, self.values[rows]
+        part.low, part.high = self.low, self.high
         part._spline = self._spline.take(rows)
         return part
 
+
+class QuantileCurves(ProbitDistribution):
+    """Distributions whose probits are increasing curves.
+
+    Parameters
+    ----------
+    spline : RationalQuadraticSpline
+        Through ``(quantile, probit of its level)``.
+    """
+
+    _row_fields = ("spline",)
+
+    def __init__(self, spline: RationalQuadraticSpline) -> None:
+        self.spline = spline
+
+    def __len__(self) -> int:
+        return len(self.spline.x)
+
+    def _take(self, rows: np.ndarray) -> Self:
+        return type(self)(self.spline.take(rows))
+
     def _probit(self, points: Array) -> Array:
-        return self._spline(points)
+        return self.spline(points)
 
     def _probit_and_logslope(self, points: Array) -> tuple[Array, Array]:
-        return self._spline.value_and_log_slope(points)
+        return self.spline.value_and_log_slope(points)
 
     def _from_probit(self, probits: Array) -> Array:
-        return self._spline.inverse(probits)
+        return self.spline.inverse(probits)
 
     def _kinks(self) -> Array:
-        return self.values
+        return self.spline.x
 
 
 def _checked_order(levels: ArrayLike) -> Array:
@@ -137,16 +185,49 @@ def _checked_order(levels: ArrayLike) -> Array:
     return array
 
 
+def _beyond_ends(values: Array, probits: Array, low: float, high: float) -> Array:
+    """Return quantiles of which those at an end are spread beyond it, where nothing is seen."""
+    values = np.clip(values, low, high)
+    slopes = (values[:, -1] - values[:, 0]) / (probits[-1] - probits[0])
+    usual = float(np.median(slopes[slopes > 0])) if (slopes > 0).any() else 0.0
+    if usual == 0 and ((values > low) & (values < high)).any():
+        msg = (
+            f"All {len(values)} rows have equal quantiles at all levels, which leaves no spread: "
+            "this is a point forecast. Predict levels further apart, or wrap the model in "
+            f"regcal.NormalResidualRegressor. Pass support=({values[0, 0]:g}, None) if outcomes "
+            "pile up there."
+        )
+        raise ValueError(msg)
+    at_low, at_high = values <= low, values >= high
+    values = _spread(values, at_low, probits, usual, _CERTAIN)
+    return _spread(values[:, ::-1], at_high[:, ::-1], probits[::-1], usual, -_CERTAIN)[:, ::-1]
+
+
+def _spread(values: Array, at_end: np.ndarray, z: Array, usual: float, certain: float) -> Array:
+    """Return quantiles, from an end on, of which only the last of those at the end stays there.
+
+    The others follow the straight line through it and the next quantile, or have the usual slope.
+    """
+    rows = np.flatnonzero(at_end[:, 0])
+    end, last = values[rows, 0], at_end[rows].sum(axis=1) - 1
+    following = np.minimum(last + 1, len(z) - 1)
+    with np.errstate(invalid="ignore"):
+        slope = (values[rows, following] - end) / (z[following] - z[last])
+    slope = np.where(following > last, slope, usual)
+    known = slope > 0
+    start = np.where(known, z[last], certain)[:, np.newaxis]
+    slope = np.where(known, slope, np.maximum(np.abs(end), 1.0))[:, np.newaxis]
+    moved = values.copy()
+    line = end[:, np.newaxis] + slope * (z - start)
+    moved[rows] = np.where(at_end[rows], line, values[rows])
+    return moved
+
+
 def _separate(values: Array) -> Array:
     """Move equal neighbours apart, by a share of the row's range or else of the usual range."""
     ranges = values[:, -1] - values[:, 0]
-    if not (ranges > 0).any():
-        msg = (
-            f"All {len(values)} rows have equal quantiles at all levels, which leaves no spread. "
-            "Predict levels further apart, or add a residual spread."
-        )
-        raise ValueError(msg)
-    ranges = np.where(ranges > 0, ranges, np.median(ranges[ranges > 0]))
+    if (ranges > 0).any():
+        ranges = np.where(ranges > 0, ranges, np.median(ranges[ranges > 0]))
     resolved = 8 * np.spacing(np.abs(values).max(axis=1))
     gaps = np.maximum(_SMALLEST_GAP * ranges, resolved)
     ramp = gaps[:, np.newaxis] * np.arange(values.shape[1])

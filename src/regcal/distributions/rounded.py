@@ -35,6 +35,8 @@ class Rounded(Distribution):
     (array([0.864]), array([2.]))
     """
 
+    _row_fields = ("base",)
+
     def __init__(self, dist: Distribution, step: float = 1.0) -> None:
         array = as_float_array(step, "step")
         if array.ndim or not (np.isfinite(array) and array > 0):

@@ -45,7 +45,7 @@ def joined(parts: Sequence[Distribution]) -> Distribution | None:
     kinds = {type(part) for part in parts}
     if len(kinds) > 1 or not first._row_fields:
         return None
-    shared = set(vars(first)) - set(first._row_fields)
+    shared = set(first.__getstate__()) - set(first._row_fields)
     if not all(_equal(getattr(first, name), getattr(p, name)) for name in shared for p in parts):
         return None
     whole = object.__new__(type(first))
@@ -150,6 +150,9 @@ class Stacked(Distribution):
 
     def _logmass(self, points: Array) -> Array:
         return self._by_part("_logmass", points)
+
+    def _ends(self) -> tuple[float, ...]:
+        return tuple(sorted({end for part in self.parts for end in part._ends()}))
 
     def _probit(self, points: Array) -> Array:
         return self._by_part("_probit", points)

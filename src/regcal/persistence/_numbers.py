@@ -28,6 +28,7 @@ from regcal.calibrators.pit import PITCalibrator
 from regcal.calibrators.scale import ScaleCalibrator
 from regcal.calibrators.support import Support
 from regcal.distributions import (
+    Bounded,
     Clipped,
     Distribution,
     Histogram,
@@ -450,6 +451,11 @@ def _is_a_grid(surface: Surface) -> bool:
     )
 
 
+def _ends_are_apart(dist: Bounded) -> bool:
+    # files from before there were ends have none
+    return _is_number(dist.low) and _is_number(dist.high) and bool(dist.low < dist.high)
+
+
 def _splines_fit(dist: Quantiles) -> bool:
     return dist._spline.x.shape == dist.values.shape
 
@@ -511,6 +517,7 @@ _LAWS: dict[type, Callable[[Any], bool]] = {
     BaggingRegressor: _columns_exist,
     PiecewiseMap: _never_falls,
     Surface: _is_a_grid,
+    Bounded: _ends_are_apart,
     Quantiles: _splines_fit,
     Mixture: _mixture_fits,
     Histogram: _histogram_fits,
@@ -519,7 +526,6 @@ _LAWS: dict[type, Callable[[Any], bool]] = {
     MapAxes: lambda axes: bool(axes.low < axes.high),
     Outcomes: lambda outcomes: bool((outcomes.lower <= outcomes.upper).all()),
     Support: lambda support: bool(support.low < support.high),
-    Clipped: lambda clipped: bool(clipped.low < clipped.high),
     LaplacePosterior: _posterior_fits,
     FittedProcess: _process_fits,
     OneVsRestCalibrator: _segments_have_maps,
