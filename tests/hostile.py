@@ -45,6 +45,7 @@ import regcal
 from regcal.persistence import _api
 from regcal.persistence._api import _digests
 from regcal.persistence._archive import pack
+from regcal.persistence.fingerprint import walk
 
 # What a file may take, in seconds and bytes.
 MOST_SECONDS, MOST_BYTES = 5.0, 500 * 2**20
@@ -357,6 +358,17 @@ class TooSlow(BaseException):
     """A file took longer than it may."""
 
 
+def _known(model: Any, X: Any) -> Any:
+    """Return a table with columns and categories that a model says it knows: no others are due."""
+    import pandas as pd
+
+    for encoder in walk(model):
+        if len(getattr(encoder, "categories_", [])) == 1 and hasattr(encoder, "feature_names_in_"):
+            X["kind"] = pd.Categorical(np.resize(encoder.categories_[0], len(X)))
+    names = getattr(model, "feature_names_in_", X.columns)
+    return X.iloc[:, : len(names)].set_axis(names, axis=1)
+
+
 def ask(model: Any) -> None:
     """Ask a model what it is for."""
     X, _ = _table(np.random.default_rng(1))
@@ -367,7 +379,7 @@ def ask(model: Any) -> None:
         for answer in (model.cdf(points), model.logpdf(points), model.ppf(levels)):
             np.asarray(answer, dtype=float)
         return
-    frame = X if len(getattr(model, "feature_names_in_", [0] * 4)) == 4 else X[["a", "b", "c"]]
+    frame = _known(model, X)
     if hasattr(model, "predict_dist"):
         model.predict_dist(frame).cdf(points)
     else:
