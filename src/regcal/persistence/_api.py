@@ -73,7 +73,8 @@ def load(path: Any, trusted: Iterable[str | type] = ()) -> Any:
     """Return the object in a file that `save` wrote.
 
     Nothing in a file is run. Classes of regcal, estimators of scikit-learn and plain data are
-    built; any other class or function has to be trusted explicitly.
+    built; any other class or function has to be trusted explicitly. If nothing has, estimators of
+    scikit-learn have to predict the few rows that they predicted when they were saved.
 
     Parameters
     ----------
@@ -89,8 +90,8 @@ def load(path: Any, trusted: Iterable[str | type] = ()) -> Any:
     Raises
     ------
     FileError
-        If the file is damaged, no regcal file, of a newer format, or uses anything that is not
-        trusted; the message says what to do.
+        If the file is damaged, no regcal file, of a newer format, holds what does not work, or
+        uses anything that is not trusted; the message says what to do.
 
     Examples
     --------
