@@ -3,13 +3,14 @@
     python benchmarks/hostile_files.py                  12 000 files
     python benchmarks/hostile_files.py --files 500      fewer
     python benchmarks/hostile_files.py --from 12000     others
+    python benchmarks/hostile_files.py --estimators     of scikit-learn's estimators, one by one
 
 Every digest in a file is right, and so is its fingerprint, as a careful forger would have it. A
-file must be refused, or give an object; the object is then asked for predictions. It may answer, or
-raise an ordinary error ("fails when asked", with the first of each kind below the table). Crashes,
-more than 5 s, more than 500 MB beyond what the process had, started processes, imports of a trap
-and files opened for writing count as bad, and end with exit code 1. Models of other libraries are
-loaded without trust, as a stranger's file would be.
+file must be refused, or give an object; the object is then asked for predictions, of columns and
+categories that it says it knows. One that raises an ordinary error "fails when asked"; the first of
+each kind stands below the table. Crashes, more than 5 s, more than 500 MB beyond what the process
+had, started processes, imports of a trap and files opened for writing count as bad, and end with
+exit code 1. Models of other libraries are loaded without trust, as a stranger's file would be.
 """
 
 import argparse
@@ -64,10 +65,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--files", type=int, default=12_000)
     parser.add_argument("--from", dest="first", type=int, default=0, help="number of the first")
+    parser.add_argument("--estimators", action="store_true", help="those of scikit-learn")
     options = parser.parse_args()
     last = options.first + options.files
     with tempfile.TemporaryDirectory() as folder:
-        names = hostile.write_originals(Path(folder))
+        makers = hostile.estimators() if options.estimators else hostile.storable()
+        names = hostile.write_originals(Path(folder), makers)
         found: dict[int, tuple[str, float]] = {}
         for first in range(options.first, last, _BATCH):
             found = hostile.run(Path(folder), first, min(last, first + _BATCH))

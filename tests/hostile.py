@@ -5,6 +5,7 @@ Used by ``tests/test_hostile_files.py`` for a few hundred of them, and by
 (``python hostile.py FOLDER FIRST LAST``), since a crash is one of the things that may happen.
 """
 
+import contextlib
 import copy
 import importlib.util
 import io
@@ -15,7 +16,7 @@ import sys
 import time
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -35,16 +36,18 @@ from sklearn.ensemble import (
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import BayesianRidge, Lasso
+from sklearn.linear_model import BayesianRidge, Lasso, Ridge
 from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
+from sklearn.utils import all_estimators
 
 import regcal
 from regcal.persistence import _api
-from regcal.persistence._api import _digests
+from regcal.persistence._api import _digests, _to_bytes
 from regcal.persistence._archive import pack
+from regcal.persistence.fingerprint import walk
 
 # What a file may take, in seconds and bytes.
 MOST_SECONDS, MOST_BYTES = 5.0, 500 * 2**20
@@ -76,9 +79,11 @@ NASTY_VALUES = [
     [],
     {},
     [[]],
+    {"__loader__": "ListNode"},
 ]
 NASTY_NAMES = [
     ("os", "system"),
+    ("posix", "system"),
     ("builtins", "eval"),
     ("builtins", "exec"),
     ("subprocess", "Popen"),
@@ -103,16 +108,21 @@ NASTY_NODES = [
     "TypeNode",
     "ObjectNode",
     "ConstructorFromReduceNode",
+    "CachedNode",
     "TreeNode",
     "LossNode",
     "SparseMatrixNode",
     "BytesNode",
+    "RandomGeneratorNode",
     "RandomStateNode",
     "NdArrayNode",
     "JsonNode",
+    "DefaultDictNode",
     "DictNode",
     "ListNode",
 ]
+NASTY_FILES = ["arrays/0.npy", "manifest.json", "../../etc/passwd"]
+NASTY_TEXTS = [*NASTY_NODES, *NASTY_FILES, *(part for name in NASTY_NAMES for part in name)]
 NASTY_NUMBERS = [0, 1, -1, 2, 7, -2, 10**6, 2**31 - 1, -(2**31), 2**62, -(2**63)]
 NASTY_FLOATS = [0.0, -1.0, 1.0, np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 1e-12, 1e12]
 
@@ -230,14 +240,31 @@ def storable() -> dict[str, Callable[[], Any]]:
     return makers
 
 
-def write_originals(folder: Path, wanted: Callable[[str], bool] = lambda name: True) -> list[str]:
+def estimators() -> dict[str, Callable[[], Any]]:
+    """Return the same for estimators of scikit-learn that need neither trust nor arguments.
+
+    Transformers stand before a ridge regression. Those that want another table are left out.
+    """
+    makers: dict[str, Callable[[], Any]] = {}
+    for name, kind in all_estimators(type_filter=["regressor", "transformer"]):
+        with contextlib.suppress(Exception), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = kind() if hasattr(kind, "predict") else make_pipeline(kind(), Ridge())
+            fitted = _fitted(name, model)
+            ask(fitted)
+            manifest = json.loads(members_of(_to_bytes(fitted))["manifest.json"])
+            if not manifest["trusted"]:
+                makers[name] = partial(copy.deepcopy, fitted)
+    return makers
+
+
+def write_originals(folder: Path, makers: Mapping[str, Callable[[], Any]]) -> list[str]:
     """Write a file for every kind of object, and return the names in their order."""
-    names = [name for name in storable() if wanted(name)]
-    for k, name in enumerate(names):
-        regcal.save(storable()[name](), folder / f"{k}.regcal")
-    (folder / "names.json").write_text(json.dumps(names))
+    for k, make in enumerate(makers.values()):
+        regcal.save(make(), folder / f"{k}.regcal")
+    (folder / "names.json").write_text(json.dumps(list(makers)))
     (folder / "trap_module.py").write_text('raise SystemExit("a file has imported this")\n')
-    return names
+    return list(makers)
 
 
 # --------------------------------------------------------------------------------------- mutations
@@ -257,12 +284,12 @@ def _at(part: Any, way: tuple) -> Any:
     return part
 
 
-def _change_tree(schema: Any, rng: np.random.Generator) -> None:
+def change_tree(schema: Any, rng: np.random.Generator) -> None:
     """Replace, remove or move a value of the tree, or make a node another one."""
     places = list(_places(schema))
     *way, key = places[rng.integers(len(places))]
     part = _at(schema, tuple(way))
-    kind = rng.integers(6)
+    kind = rng.integers(7)
     if kind == 0:
         del part[key]
     elif kind == 1:
@@ -271,6 +298,8 @@ def _change_tree(schema: Any, rng: np.random.Generator) -> None:
         part["__module__"], part["__class__"] = NASTY_NAMES[rng.integers(len(NASTY_NAMES))]
     elif kind == 3 and isinstance(part, dict) and "__loader__" in part:
         part["__loader__"] = NASTY_NODES[rng.integers(len(NASTY_NODES))]
+    elif kind == 4:
+        part[key] = NASTY_TEXTS[rng.integers(len(NASTY_TEXTS))]
     else:
         part[key] = copy.deepcopy(NASTY_VALUES[rng.integers(len(NASTY_VALUES))])
 
@@ -334,7 +363,7 @@ def mutated(data: bytes, seed: int) -> bytes:
     members = members_of(data)
     schema = json.loads(members["schema.json"])
     arrays = [name for name in members if name.endswith(".npy")]
-    changes = [_change_tree, _change_number, _change_class]
+    changes = [change_tree, _change_number, _change_class]
     for _ in range(1 + rng.binomial(2, 0.2)):
         kind = rng.integers(6)
         if kind < 3 and arrays:
@@ -357,6 +386,17 @@ class TooSlow(BaseException):
     """A file took longer than it may."""
 
 
+def _known(model: Any, X: Any) -> Any:
+    """Return a table with columns and categories that a model says it knows: no others are due."""
+    import pandas as pd
+
+    for encoder in walk(model):
+        if len(getattr(encoder, "categories_", [])) == 1 and hasattr(encoder, "feature_names_in_"):
+            X["kind"] = pd.Categorical(np.resize(encoder.categories_[0], len(X)))
+    names = getattr(model, "feature_names_in_", X.columns)
+    return X.iloc[:, : len(names)].set_axis(names, axis=1)
+
+
 def ask(model: Any) -> None:
     """Ask a model what it is for."""
     X, _ = _table(np.random.default_rng(1))
@@ -367,7 +407,7 @@ def ask(model: Any) -> None:
         for answer in (model.cdf(points), model.logpdf(points), model.ppf(levels)):
             np.asarray(answer, dtype=float)
         return
-    frame = X if len(getattr(model, "feature_names_in_", [0] * 4)) == 4 else X[["a", "b", "c"]]
+    frame = _known(model, X)
     if hasattr(model, "predict_dist"):
         model.predict_dist(frame).cdf(points)
     else:
@@ -415,7 +455,9 @@ def judge(path: Path, watch: Watch) -> str:
 def _tried(path: Path) -> str:
     try:
         model = regcal.load(path)
-    except regcal.FileError:
+    except regcal.FileError as error:
+        if _is_of_memory(error):
+            raise MemoryError from error
         return "refused"
     try:
         ask(model)
@@ -424,6 +466,10 @@ def _tried(path: Path) -> str:
     except Exception as error:
         return _line(f"fails when asked: {type(error).__name__}: {error}")
     return "works"
+
+
+def _is_of_memory(error: BaseException | None) -> bool:
+    return error is not None and (isinstance(error, MemoryError) or _is_of_memory(error.__cause__))
 
 
 def _line(text: str) -> str:

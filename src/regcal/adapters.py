@@ -211,7 +211,7 @@ def _one_quantile_each(levels: Sequence[float], models: Sequence[Any], X: Any) -
     return Quantiles(levels, np.column_stack(columns))
 
 
-def _accepts(method: Any, name: str) -> bool:
+def accepts(method: Any, name: str) -> bool:
     """Return whether a method has a parameter of this very name."""
     try:
         parameter = signature(method).parameters.get(name)
@@ -223,7 +223,7 @@ def _accepts(method: Any, name: str) -> bool:
 def _from_method(model: Any, X: Any) -> Any:
     if hasattr(model, "predict_dist"):
         return model.predict_dist(X)
-    if _accepts(getattr(model, "predict", None), "return_std"):
+    if accepts(getattr(model, "predict", None), "return_std"):
         return _mean_and_std(model, X)
     if hasattr(model, "pred_dist"):
         return model.pred_dist(X)
@@ -242,7 +242,7 @@ def _mean_and_std(model: Any, X: Any) -> Any:
 
 
 def _from_quantiles(model: Any, X: Any) -> Any:
-    if not _accepts(getattr(model, "predict", None), "quantiles"):
+    if not accepts(getattr(model, "predict", None), "quantiles"):
         return None
     return Quantiles(QUANTILE_LEVELS, model.predict(X, quantiles=QUANTILE_LEVELS.tolist()))
 
@@ -268,6 +268,6 @@ def is_probabilistic(model: Any) -> bool:
         hasattr(model, "predict_dist")
         or hasattr(model, "pred_dist")
         or (hasattr(model, "predict_proba") and hasattr(model, "predict_quantiles"))
-        or _accepts(predict, "return_std")
-        or _accepts(predict, "quantiles")
+        or accepts(predict, "return_std")
+        or accepts(predict, "quantiles")
     )

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from cases import BY_NAME, STANDARD, fitted_calibrator
 from hostile import members_of, npy, sealed
+from sklearn.preprocessing import KBinsDiscretizer
 
 import regcal
 from regcal.distributions import Stacked
@@ -84,7 +85,21 @@ def spoiled(dist, **changes):
     return dist
 
 
+def binned(attribute, change):
+    """Return bins with one part changed."""
+    rows = np.arange(12.0)[:, np.newaxis]
+    bins = KBinsDiscretizer(3, strategy="uniform").fit(rows)
+    owner = bins if hasattr(bins, attribute) else bins._encoder
+    setattr(owner, attribute, change(getattr(owner, attribute)))
+    return bins
+
+
 BROKEN = {
+    "a bin too many": lambda: binned("n_bins_", lambda counts: counts + 1),
+    "bins of other columns": lambda: binned("n_bins_", lambda counts: np.repeat(counts, 2)),
+    "falling bins": lambda: binned("bin_edges_", lambda edges: -edges),
+    "bins without edges": lambda: binned("bin_edges_", lambda edges: edges[0]),
+    "bins that are not encoded": lambda: binned("categories_", lambda known: [known[0] + 1]),
     "falling edges": lambda: PiecewiseMap(LINE[::-1], LINE, np.ones(1), np.ones(1)),
     "falling heights": lambda: PiecewiseMap(LINE, -LINE, np.ones(1), np.ones(1)),
     "a slope too many": lambda: PiecewiseMap(LINE, LINE, np.ones(2), np.ones(1)),
@@ -176,3 +191,4 @@ def test_every_distribution_obeys_its_rules():
             check_numbers(case.make(0))
             check_numbers(case.make(0)[:2])
     check_numbers(ScaleMap(1e-90))
+    check_numbers(binned("encode", str))

@@ -74,7 +74,8 @@ def load(path: Any, trusted: Iterable[str | type] = ()) -> Any:
     """Return the object in a file that `save` wrote.
 
     Nothing in a file is run. Classes of regcal, estimators of scikit-learn and plain data are
-    built; any other class or function has to be trusted explicitly.
+    built; any other class or function has to be trusted explicitly. If nothing has, estimators of
+    scikit-learn have to predict the few rows that they predicted when they were saved.
 
     Parameters
     ----------
@@ -90,8 +91,8 @@ def load(path: Any, trusted: Iterable[str | type] = ()) -> Any:
     Raises
     ------
     FileError
-        If the file is damaged, no regcal file, of a newer format, or uses anything that is not
-        trusted; the message says what to do.
+        If the file is damaged, no regcal file, of a newer format, holds what does not work, or
+        uses anything that is not trusted; the message says what to do.
 
     Examples
     --------
@@ -110,6 +111,8 @@ def load(path: Any, trusted: Iterable[str | type] = ()) -> Any:
         members, manifest = _verified(data)
         model = _built(members, names)
         _check_fingerprint(model, manifest)
+        if not names:
+            _check_answers(model, manifest)
     except FileError as error:
         msg = f"{path} is refused: {error}."
         raise FileError(msg) from error
@@ -149,7 +152,8 @@ def file_info(path: Any) -> dict[str, Any]:
     except FileError as error:
         msg = f"{path} is refused: {error}."
         raise FileError(msg) from error
-    return {key: part for key, part in manifest.items() if key != "members"} | {"size": len(data)}
+    told = {key: part for key, part in manifest.items() if key not in ("answered", "members")}
+    return told | {"size": len(data)}
 
 
 # ------------------------------------------------------------------------------------------- write
@@ -170,11 +174,20 @@ def _to_bytes(model: Any) -> bytes:
     if fingerprint(again) != digest:
         msg = f"This {type(model).__name__} does not come back from a file as it was. {_WAY_OUT}"
         raise FileError(msg)
-    manifest = _manifest(model, digest, sorted(missing)) | {"members": _digests(members)}
+    manifest = _manifest(model, digest, sorted(missing)) | {
+        "answered": [] if missing else _answered_rows(again),
+        "members": _digests(members),
+    }
     for part in foreign:
         manifest["versions"] |= other_libraries.version_of(_types.type_name(type(part)))
     text = json.dumps(manifest, indent=1, allow_nan=False).encode()
     return pack({_MANIFEST: text, **members})
+
+
+def _answered_rows(model: Any) -> list[list[str]]:
+    from regcal.persistence._trial import answered_rows
+
+    return answered_rows(model)
 
 
 def _check_model(model: Any) -> None:
@@ -300,21 +313,24 @@ def _built(members: dict[str, bytes], trusted: set[str]) -> Any:
         _check_trust(missing)
         _check_protocol(schema)
         model = _constructed(members, allowed)
+        _check_kind(model)
+        _check_model(model)
     except (FileError, ImportError):
         raise
-    except Exception as error:
-        # whatever a crafted tree provokes in the constructors of numpy and scikit-learn
-        msg = f"its content does not fit together ({type(error).__name__}: {error})"
-        raise FileError(msg) from error
-    if not (isinstance(model, BaseEstimator | Distribution) or other_libraries.is_known(model)):
-        msg = f"it holds a {type(model).__name__} instead of a model"
-        raise FileError(msg)
-    try:
-        _check_model(model)
     except NotFittedError as error:
         msg = f"it holds a {type(model).__name__} that is not fitted"
         raise FileError(msg) from error
+    except Exception as error:
+        # whatever a crafted tree provokes in the code of numpy and scikit-learn
+        msg = f"its content does not fit together ({type(error).__name__}: {error})"
+        raise FileError(msg) from error
     return model
+
+
+def _check_kind(model: Any) -> None:
+    if not (isinstance(model, BaseEstimator | Distribution) or other_libraries.is_known(model)):
+        msg = f"it holds a {type(model).__name__} instead of a model"
+        raise FileError(msg)
 
 
 def _check_fingerprint(model: Any, manifest: dict[str, Any]) -> None:
@@ -322,6 +338,15 @@ def _check_fingerprint(model: Any, manifest: dict[str, Any]) -> None:
     if fingerprint(model) != manifest.get("fingerprint") and not _other_versions(manifest):
         msg = "what it holds does not have the fingerprint in its manifest"
         raise FileError(msg)
+
+
+def _check_answers(model: Any, manifest: dict[str, Any]) -> None:
+    """Refuse models that no longer predict; other versions may take other rows."""
+    # loads column transformers, which most sessions do not need
+    from regcal.persistence._trial import check_answers
+
+    if "answered" in manifest and not _other_versions(manifest):
+        check_answers(model, manifest["answered"])
 
 
 def _other_versions(manifest: dict[str, Any]) -> list[str]:

@@ -113,6 +113,7 @@ def _check_tree(tree: Any, n_features: int) -> None:
     left, right = tree.children_left, tree.children_right
     inner = np.flatnonzero(left != -1)
     _check_nodes(inner, left[inner], right[inner], tree.feature[inner], len(left), tree.n_features)
+    _check_leaves(tree.value)
     if tree.max_depth < _depth(left, right):
         _refuse("a tree is deeper than it claims")
 
@@ -162,6 +163,11 @@ def _check_nodes(
         _refuse("a tree has a node that leads to no node below it")
     if (columns < 0).any() or (columns >= int(n_features)).any():
         _refuse("a tree asks for a column that its model does not have")
+
+
+def _check_leaves(values: np.ndarray) -> None:
+    if not np.isfinite(values).all():
+        _refuse("a tree has a leaf without a number")
 
 
 def _depth(left: np.ndarray, right: np.ndarray) -> int:
@@ -255,6 +261,7 @@ def _check_predictor(tree: Any, n_features: int, categorical: np.ndarray) -> Non
     _check_nodes(
         inner, nodes["left"][inner], nodes["right"][inner], feature, len(nodes), n_features
     )
+    _check_leaves(nodes["value"])
     splits = inner[nodes["is_categorical"][inner] != 0]
     if not categorical[nodes["feature_idx"][splits]].all():
         _refuse("a tree has categories that its model does not have")

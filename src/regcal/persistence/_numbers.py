@@ -15,7 +15,7 @@ from sklearn.ensemble import BaggingRegressor
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import BayesianRidge
 from sklearn.linear_model._base import LinearModel
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 
 from regcal.binary import BetaCalibrator, LogisticCalibrator
 from regcal.calibrators.auto import AutoCalibrator
@@ -276,6 +276,10 @@ _RULES: dict[type, dict[str, Check]] = {
         "estimators_": Several(Instance(BaseEstimator)),
     },
     StandardScaler: {"mean_": _COLUMNS, "var_": _COLUMNS, "scale_": _COLUMNS},
+    KBinsDiscretizer: {
+        "n_bins_": Numbers("features", kind="i", least=1),
+        "bin_edges_": Numbers("features", kind="O", missing=True),
+    },
     IsotonicRegression: {
         "X_thresholds_": Numbers("n", rising=True),
         "y_thresholds_": Numbers("n"),
@@ -444,6 +448,20 @@ def _columns_exist(model: BaggingRegressor) -> bool:
     return all(columns.max() < model.n_features_in_ for columns in chosen)
 
 
+def _bins_fit(model: KBinsDiscretizer) -> bool:
+    """Return whether bins lie between their edges, and the encoder of their numbers knows them."""
+    if not hasattr(model, "bin_edges_"):
+        return True
+    edges = all(
+        Numbers("n", rising=True, infinite=True)(own, {"n": int(count) + 1})
+        for own, count in zip(model.bin_edges_, model.n_bins_, strict=True)
+    )
+    if model.encode == "ordinal":
+        return edges
+    known = model._encoder.categories_
+    return edges and all(map(np.array_equal, known, map(np.arange, model.n_bins_)))
+
+
 def _is_a_grid(surface: Surface) -> bool:
     return all(
         len(axis) > 3 and np.allclose(np.diff(axis), (axis[-1] - axis[0]) / (len(axis) - 1))
@@ -515,6 +533,7 @@ def _segments_are_reweighted(dist: Segmented) -> bool:
 
 _LAWS: dict[type, Callable[[Any], bool]] = {
     BaggingRegressor: _columns_exist,
+    KBinsDiscretizer: _bins_fit,
     PiecewiseMap: _never_falls,
     Surface: _is_a_grid,
     Bounded: _ends_are_apart,
