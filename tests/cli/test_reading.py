@@ -2,9 +2,13 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from shell import SMALL
+
+from regcal.cli._errors import InputError
+from regcal.cli._reading import Layout, as_censored
 
 ON_SMALL = "--target y --mean mu --std sigma --calibrator scale"
 
@@ -121,3 +125,29 @@ def test_rows_with_missing_values_can_be_left_out(run):
     assert "2 row(s) with missing values were not used" in answer.err
     assert answer.out.splitlines()[5] == "e,,1,1,"
     assert answer.out == whole.out
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([True, False, None]),
+        pa.array([1, 0, None]),
+        pa.array([1.0, 0.0, np.nan]),
+        pa.array(["TRUE", " false", "NA"]),
+        pa.array(["true", "0", None]).dictionary_encode(),
+        pa.array(["1", "False", ""], pa.large_string()),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_truth_values_of_every_type_are_read(column):
+    """True and 1 are 1, False and 0 are 0, and what is missing is NaN."""
+    found = as_censored(column, Layout("t.csv", ("alive",)), "alive")
+
+    assert_array_equal(found, [1.0, 0.0, np.nan])
+
+
+@pytest.mark.parametrize("column", [["1", "yes"], [1, 2], [0.0, 0.5]])
+def test_other_values_are_no_truth_values(column):
+    """The message names the option, the row and the value."""
+    with pytest.raises(InputError, match=rf"--censored.*row 8 holds '?{column[1]}"):
+        as_censored(pa.array(column), Layout("t.csv", ("alive",)), "alive", first_row=7)

@@ -102,11 +102,11 @@ def as_censored(column: pa.Array, layout: Layout, name: str, first_row: int = 1)
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        texts = pc.utf8_trim_whitespace(column)
+        texts = pc.utf8_trim_whitespace(column.fill_null(""))
         missing = pc.is_in(texts, value_set=_MISSING.cast(texts.type))
         small = pc.utf8_lower(texts)
         true, false = (pc.is_in(small, value_set=one.cast(texts.type)) for one in (_TRUE, _FALSE))
-        odd = pc.invert(pc.or_(missing, pc.or_(true, false))).fill_null(False)
+        odd = pc.invert(pc.or_(missing, pc.or_(true, false)))
         flags = pc.if_else(missing, pa.scalar(None, pa.bool_()), true)
         numbers = as_numbers(flags, layout, name, first_row)
     else:
