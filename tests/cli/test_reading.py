@@ -1,5 +1,8 @@
 """Tables of every format, long ones, and those that cannot be used."""
 
+import gzip
+import os
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -8,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from shell import SMALL
 
 from regcal.cli._errors import InputError
-from regcal.cli._reading import Layout, as_censored
+from regcal.cli._reading import Layout, as_censored, open_table
 
 ON_SMALL = "--target y --mean mu --std sigma --calibrator scale"
 
@@ -81,6 +84,10 @@ def test_long_tables_are_answered_as_short_ones(run):
         ("id,mu,sigma,y\n", ("column names but no rows",)),
         ("id,mu,sigma,y", ("column names but no rows",)),
         ("\n\n\n", ("first line is blank",)),
+        ('id,mu,sigma,"y\na,1,1,1\n', ("among the column names is never closed", "'id,mu,")),
+        ('id,mu,"sigma,y\na,1,1,1\n', ("among the column names is never closed",)),
+        (SMALL + 'e,1,1,"1\n' + "f,1,1,1\n" * 1_100_000, ("row 5 does not end within 4194304",)),
+        (SMALL + 'e,1,1,"1\n' + "f,1,1,1\n" * 99, ("row 5 holds '1\\nf,1,1,1\\n...",)),
         ("id,mu,sigm,y\na,1,1,1\n", ("no column 'sigma'", "Did you mean 'sigm'?")),
         ("id,mu,spread,y\na,1,1,1\n", ("no column 'sigma'", "'spread'")),
         ("id,mu,sigma,y,mu\na,1,1,1,2\n", ("2 columns named 'mu'", "Rename")),
@@ -101,6 +108,19 @@ def test_tables_that_cannot_be_used_are_refused(run, text, parts):
     run.refused(f"calibrate t.csv {ON_SMALL} --save m.regcal", "t.csv", *parts)
 
 
+def rows_of(path):
+    return [batch.column("mu").to_pylist() for batch in open_table(str(path)).batches()]
+
+
+def test_threads_that_read_files_need_no_python(tmp_path, monkeypatch):
+    """One that waits for the interpreter while that ends would keep the process for ever."""
+    monkeypatch.setattr("pyarrow.PythonFile", lambda *_, **__: pytest.fail("read by Python"))
+    (tmp_path / "t.csv").write_text(SMALL)
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(SMALL.encode()))
+
+    assert rows_of(tmp_path / "t.csv") == rows_of(tmp_path / "t.csv.gz")
+
+
 def test_other_files_are_refused(run):
     """What is no table is told apart from a table."""
     (run.folder / "latin.csv").write_bytes("id,mu,sigma,y\nå,1,1,1\n".encode("latin-1"))
@@ -112,6 +132,7 @@ def test_other_files_are_refused(run):
     run.refused(f"calibrate cut.parquet {ON_SMALL}", "damaged Parquet file")
     run.refused(f"calibrate held_uot.csv {ON_SMALL}", "Did you mean 'held_out.csv'?")
     run.refused(f"calibrate . {ON_SMALL}", "is a folder")
+    run.refused(f"calibrate {os.devnull} {ON_SMALL}", "is a pipe or a device", "pass -")
 
 
 def test_rows_with_missing_values_can_be_left_out(run):

@@ -7,6 +7,7 @@ that are only passed on are written as they were read.
 import csv
 import io
 import re
+import reprlib
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -140,8 +141,8 @@ def _parsed(texts: pa.Array, layout: Layout, name: str, first_row: int) -> pa.Ar
         row, text = _first_that_is_no_number(plain)
         msg = (
             f"{layout.label}: column {name!r} must hold numbers, but row {first_row + row} holds "
-            f"{text!r}. Correct that value, leave it empty if it is unknown, or choose another "
-            "column."
+            f"{reprlib.repr(text)}. Correct that value, leave it empty if it is unknown, or choose "
+            "another column."
         )
         raise InputError(msg) from None
 
@@ -186,8 +187,11 @@ def open_table(path: str) -> Table:
     if head[:4] == b"PK\x03\x04" or b"\0" in head:
         msg = f"{label} is neither CSV text nor Parquet. Save the table as CSV in UTF-8."
         raise InputError(msg)
-    size = None if path == "-" else Path(path).stat().st_size
-    return _CsvTable(label, head, raw, size)
+    if path == "-":
+        return _CsvTable(_layout_of(label, head), pa.PythonFile(_Rejoined(head, raw), mode="r"))
+    # read without Python: a thread that waits for it when the process ends would never return
+    raw.close()
+    return _CsvTable(_layout_of(label, head), _opened(path), Path(path).stat().st_size)
 
 
 def _standard_input() -> Any:
@@ -205,6 +209,11 @@ def _opened(path: str) -> Any:
     if not file.exists():
         beside = [one.name for one in file.parent.iterdir()] if file.parent.is_dir() else []
         msg = unknown_name(file.name, sorted(beside), f"{file.parent} has no file")
+        raise InputError(msg)
+    if not file.is_file():
+        msg = (
+            f"{path} is a pipe or a device. Name a file, or pass - and pipe the table into regcal."
+        )
         raise InputError(msg)
     return pa.input_stream(path, compression="detect")
 
@@ -231,16 +240,15 @@ class _Rejoined:
 
 
 class _CsvTable:
-    def __init__(self, label: str, head: bytes, rest: Any, size: int | None) -> None:
-        self.layout = _layout_of(label, head)
-        self._rest = rest
+    def __init__(self, layout: Layout, stream: Any, size: int | None = None) -> None:
+        self.layout = layout
+        self._stream = stream
         self._size = size
-        self._stream = pa.PythonFile(_Rejoined(head, rest), mode="r")
 
     def share_read(self) -> float | None:
         """Return how much has been read; unknown for compressed files and pipes."""
         try:
-            return self._rest.tell() / self._size if self._size else None
+            return self._stream.tell() / self._size if self._size else None
         except (OSError, pa.ArrowException):
             return None
 
@@ -285,6 +293,11 @@ class _CsvTable:
                 f"{self.layout.label}: after row {first_row - 1} there is a character that is not "
                 "UTF-8. Save the file as CSV in UTF-8."
             )
+        if "straddling" in text:
+            return (
+                f"{self.layout.label}: row {first_row} does not end within {_BLOCK_BYTES} bytes. "
+                "A double quote there is never closed; close it, or take it away."
+            )
         return f"{self.layout.label} cannot be read as CSV: {text}."
 
 
@@ -310,11 +323,18 @@ def _layout_of(label: str, head: bytes) -> Layout:
 
 
 def _names_in(header: str, delimiter: str, label: str) -> list[str]:
+    lines = io.StringIO(f"{header}\nnext line", newline="")
     try:
-        names = next(csv.reader(io.StringIO(header, newline=""), delimiter=delimiter), [])
+        names, *following = csv.reader(lines, delimiter=delimiter)
     except csv.Error as error:
         msg = f"{label}: its column names cannot be read ({error}). Is it a table?"
         raise InputError(msg) from error
+    if not following:
+        msg = (
+            f"{label}: a double quote among the column names is never closed. The first line is "
+            f"{reprlib.repr(header)}. Close it, or take it away."
+        )
+        raise InputError(msg)
     if not any(name.strip() for name in names):
         msg = f"{label} has no column names: its first line is blank."
         raise InputError(msg)
