@@ -10,7 +10,7 @@ fires
     probability of no damage against its share, and the log loss of "damage or not".
 rain
     Ensembles whose draws are about half zeros, simulated, and the ensemble of RainIbk: the
-    probability of no rain on new rows, mass below 0, CRPS.
+    probability of no rain on new rows, mass below 0, log score and log loss of "rain or not".
 censoring
     Simulated right-censoring of about half of the rows: the gain in log score on new, uncensored
     rows as a share of the gain that uncensored calibration rows give.
@@ -117,10 +117,11 @@ def _rain_table(title: str, known: tuple, new: tuple) -> None:
         dist = cal.transform(regcal.Samples(new[0]))
         zero = dist.cdf(0.0)
         lines.append(
-            f"{method:12} {regcal.crps(new[1], dist).mean():7.3f} "
+            f"{method:12} {regcal.log_score(new[1], dist).mean():7.3f} "
+            f"{log_loss(new[1] == 0, zero):9.3f} "
             f"{zero.mean() - np.mean(new[1] == 0):+8.3f} {dist.cdf(-1e-9).max():9.2g}"
         )
-    head = f"{'method':12} {'CRPS':>7} {'P(0)-obs':>8} {'below 0':>9}"
+    head = f"{'method':12} {'log':>7} {'log loss':>9} {'P(0)-obs':>8} {'below 0':>9}"
     show(f"{title}, {100 * share:.0f} % of draws 0", head, lines)
 
 
