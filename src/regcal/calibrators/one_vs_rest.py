@@ -178,7 +178,8 @@ class OneVsRestCalibrator(Calibrator):
         A `LogisticCalibrator` or `BetaCalibrator`, or any object with ``fit(p, rate)`` and
         ``predict(p)`` on one column, such as scikit-learn's `IsotonicRegression`.
     thresholds : int, grid or array-like, default=16
-        Ends of the segments: a number of equally spaced thresholds over the paper's range, a
+        Ends of the segments: a number of thresholds over the paper's range, equally spaced on
+        the axis that suits the targets (see `regcal.maps.Axis`) and within their support, a
         grid object from `regcal.grids`, or increasing values. The outer segments are open-ended.
     shape : {"base", "uniform"}, default="base"
         How the mass of a bounded segment is spread inside it: as the base density is there, or
