@@ -27,3 +27,19 @@ def test_a_weight_of_two_is_two_rows(name, n_rows, rng):
     repeated = calibrator.fit(dist[rows], y[rows]).transform(dist)
 
     assert_allclose(repeated.cdf(grid), found, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_unit_of_tiny_weights_does_not_matter(name, rng):
+    """Far less than a row is nothing, down to the smallest number there is."""
+    dist = regcal.Normal(rng.normal(size=8), rng.uniform(0.5, 2.0, 8))
+    y = dist.loc + 1.5 * dist.scale * rng.normal(size=8)
+    calibrator = regcal.get_calibrator(name, **cases.PARAMETERS.get(name, {}))
+    weights = np.arange(1.0, 9.0)
+
+    found = [
+        calibrator.fit(dist, y, unit * weights).transform(dist).cdf(np.linspace(-4, 4, 9)[None])
+        for unit in (1e-30, 1e-200, 5e-324)
+    ]
+
+    assert_allclose(found[1:], [found[0]] * 2, atol=1e-6)

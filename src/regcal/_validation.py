@@ -19,6 +19,9 @@ _ODD_KINDS = {
 # The largest total weight: with more, a row of weight 1 would be lost to rounding.
 _LARGEST_WEIGHT = 1e15
 
+# The smallest: less teaches the same, which is nothing beside any prior, but has no square.
+_SMALLEST_WEIGHT = 1e-50
+
 
 def as_float_array(values: ArrayLike, name: str) -> Array:
     """Return `values` as a float array, or say which argument is not numeric."""
@@ -133,7 +136,7 @@ def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> Array:
     if not weights.any():
         msg = "All sample weights are zero: there is nothing to learn from. Pass a positive weight."
         raise ValueError(msg)
-    return weights
+    return weights * max(1.0, _SMALLEST_WEIGHT / weights.sum())
 
 
 def check_positive(array: Array, name: str) -> Array:

@@ -465,7 +465,49 @@ class HeldOutScore:
     rows: int
 
 
-class TableCalibrator(BaseEstimator):
+class TableModel(BaseEstimator, ABC):
+    """A model that knows columns of a table by their names.
+
+    Attributes
+    ----------
+    target : str or OutcomeColumns
+        Name of the column of outcomes, or columns that tell what was seen of them.
+    numbers, texts : sequence of str
+        Names of the columns that `predict_dist` needs, by what they hold.
+    takes_missing : bool
+        Whether numbers may be missing.
+    n_rows_seen_ : int
+        Number of rows it was fitted on.
+    source_, scores_ : str, list of HeldOutScore
+        Where the rows came from and how it did, if the command line fitted it.
+    """
+
+    target: str | OutcomeColumns
+    numbers: Sequence[str]
+    texts: Sequence[str] = ()
+    takes_missing: bool = False
+    n_rows_seen_: int
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the columns that `predict_dist` needs."""
+        return (*self.numbers, *self.texts)
+
+    @abstractmethod
+    def predict_base(self, table: Any) -> Distribution:
+        """Return the predictions before they are calibrated."""
+
+    @property
+    @abstractmethod
+    def support(self) -> Support:
+        """Through what outcomes are seen, as far as it has been learnt."""
+
+    @abstractmethod
+    def predict_dist(self, table: Any) -> Distribution:
+        """Return the calibrated predictions."""
+
+
+class TableCalibrator(TableModel):
     """A calibrator of predictions that stand in columns of a table.
 
     Parameters
@@ -481,10 +523,6 @@ class TableCalibrator(BaseEstimator):
     ----------
     calibrator_ : Calibrator
         The fitted method.
-    n_rows_seen_ : int
-        Number of rows it was fitted on.
-    source_, scores_ : str, list of HeldOutScore
-        Where the rows came from and how it did, if the command line fitted it.
 
     Examples
     --------
@@ -507,14 +545,9 @@ class TableCalibrator(BaseEstimator):
         self.target = target
 
     @property
-    def inputs(self) -> tuple[str, ...]:
-        """Names of the columns that `predict_dist` needs."""
+    def numbers(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Names of the columns of predictions."""
         return self.columns.names
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """Names of those that hold texts: none."""
-        return ()
 
     def fit(self, table: Any) -> Self:
         """Learn from a table with predictions and outcomes of held-out rows."""
@@ -540,7 +573,7 @@ class TableCalibrator(BaseEstimator):
         return self.calibrator_.transform(self.predict_base(table))
 
 
-class TableRegressor(BaseEstimator):
+class TableRegressor(TableModel):
     """A calibrated regressor whose features stand in columns of a table.
 
     Parameters
@@ -560,10 +593,6 @@ class TableRegressor(BaseEstimator):
     ----------
     model_ : CalibratedRegressorCV
         The fitted model.
-    n_rows_seen_ : int
-        Number of rows it was fitted on.
-    source_, scores_ : str, list of HeldOutScore
-        Where the rows came from and how it did, if the command line fitted it.
 
     Examples
     --------
@@ -592,11 +621,6 @@ class TableRegressor(BaseEstimator):
         self.texts = texts
         self.target = target
         self.takes_missing = takes_missing
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """Names of the columns that `predict_dist` needs."""
-        return (*self.numbers, *self.texts)
 
     def fit(self, table: Any, groups: Any = None) -> Self:
         """Fit the model on a table with features and outcomes."""

@@ -9,9 +9,9 @@ from sklearn.base import clone
 import regcal
 from regcal import Distribution, Outcomes
 from regcal.cli._console import note, note_table
-from regcal.cli._rows import Columns, TableModel, distributions, fitted
+from regcal.cli._rows import Columns, distributions, fitted
 from regcal.metrics import interval_coverage
-from regcal.tables import HeldOutScore, outcome_columns
+from regcal.tables import HeldOutScore, TableModel, outcome_columns
 
 # Every fifth row is held out to judge, if that leaves enough to judge by.
 _SHARE = 5

@@ -8,8 +8,7 @@ from regcal.cli._errors import InputError
 from regcal.cli._estimators import find_modules_here
 from regcal.cli._predictions import prediction_columns
 from regcal.cli._reading import Layout
-from regcal.cli._rows import TableModel
-from regcal.tables import OutcomeColumns, TableCalibrator, TableRegressor
+from regcal.tables import OutcomeColumns, TableCalibrator, TableModel, TableRegressor
 
 
 def load_model(path: str, trusted: list[str] | None) -> Any:

@@ -20,12 +20,11 @@ from regcal.tables import (
     PredictionColumns,
     RefusedRows,
     TableCalibrator,
-    TableRegressor,
+    TableModel,
     outcome_columns,
 )
 
 Columns = dict[str, np.ndarray]
-TableModel = TableCalibrator | TableRegressor
 
 
 @dataclass
@@ -66,11 +65,14 @@ class RowReader:
     ) -> "RowReader":
         """Return a reader of what a model needs."""
         outcomes = outcome_columns(model.target) if with_outcomes else None
-        options: dict[str, Any] = {"outcomes": outcomes, "skip_missing": skip_missing}
-        if isinstance(model, TableCalibrator):
-            return cls(model.columns.names, predictions=model.columns, **options)
-        free = tuple(model.numbers) if model.takes_missing else ()
-        return cls(tuple(model.numbers), tuple(model.texts), may_be_missing=free, **options)
+        return cls(
+            tuple(model.numbers),
+            tuple(model.texts),
+            predictions=model.columns if isinstance(model, TableCalibrator) else None,
+            outcomes=outcomes,
+            may_be_missing=tuple(model.numbers) if model.takes_missing else (),
+            skip_missing=skip_missing,
+        )
 
     @property
     def names(self) -> list[str]:

@@ -9,8 +9,9 @@ from regcal.cli._console import with_progress
 from regcal.cli._errors import InputError
 from regcal.cli._predictions import split_names
 from regcal.cli._reading import Table
-from regcal.cli._rows import RowReader, TableModel, distributions
+from regcal.cli._rows import RowReader, distributions
 from regcal.cli._writing import as_column, open_output
+from regcal.tables import TableModel
 
 
 def apply_model(
