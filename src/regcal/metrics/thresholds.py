@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from scipy import stats
-from sklearn.isotonic import isotonic_regression
+from scipy.optimize import isotonic_regression
 
 from regcal._random import child_generator
 from regcal._validation import Array, check_weights
@@ -277,7 +277,7 @@ class IsotonicCells:
     def fitted(self, happened: np.ndarray) -> Array:
         """Return the isotonic frequency in each cell."""
         rate = np.bincount(self._cell_of, self._row_weights * happened) / self.weight
-        return isotonic_regression(rate, sample_weight=self.weight, y_min=0.0, y_max=1.0)
+        return np.clip(isotonic_regression(rate, weights=self.weight).x, 0.0, 1.0)
 
     def fitted_rows(self, happened: np.ndarray) -> Array:
         """Return the isotonic frequency of each row."""
