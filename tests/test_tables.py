@@ -59,6 +59,22 @@ def test_every_table_holds_the_same_distributions(kind, table):
     assert_array_equal(found.cdf(points), dist.cdf(points))
 
 
+@pytest.mark.parametrize(
+    "columns", [SampleColumns(range(6)), QuantileColumns({q / 7: q - 1 for q in range(1, 7)})]
+)
+def test_rows_without_spread_are_refused_unless_they_lie_on_an_end(columns):
+    """Numbers that all agree are point forecasts, but for those of a dry week."""
+    dry, points = np.zeros((8, 6)), np.repeat(np.arange(1.5, 9.5)[:, np.newaxis], 6, axis=1)
+    some = np.concatenate([points, points + np.arange(6)])
+
+    assert not columns.refused(dry).rows.any()
+    assert_array_equal(columns(dry).mass(0.0), 1.0)
+    assert columns.refused(points).rows.all()
+    assert columns.refused(np.concatenate([dry, points])).rows.sum() == 8
+    assert not columns.refused(some).rows.any()
+    assert len(columns(some)) == 16
+
+
 @pytest.mark.parametrize("table", TABLES)
 def test_a_column_that_is_not_there_is_named(table):
     """The message says what there is instead."""

@@ -4,8 +4,9 @@ A table is a frame, a mapping from names to columns, or an array whose columns h
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from regcal.calibrators import Calibrator, Support
 from regcal.distributions import Distribution, Mixture, Normal, Quantiles, Samples
 from regcal.outcomes import Outcomes
 from regcal.regressor import CalibratedRegressorCV
+from regcal.support import Ends, find_ends_of_draws, find_ends_of_quantiles
 
 
 def check_has_column(table: Any, name: Any) -> None:
@@ -101,10 +103,14 @@ class PredictionColumns(ABC):
         return self._made_of(self.read(table))
 
 
-def _without_spread(columns: list[Array], what: str) -> RefusedRows:
-    """Return all rows if none has any spread; else, rows without take that of the others."""
-    equal = np.ptp(np.column_stack(columns), axis=1) == 0
-    refused = equal & equal.all()
+def _without_spread(
+    columns: list[Array], what: str, find_ends: Callable[[Array], Ends]
+) -> RefusedRows:
+    """Return all rows between ends if none has any spread; else, they take that of the others."""
+    table = np.column_stack(columns)
+    low, high = find_ends(table)
+    inside = (table[:, 0] > low) & (table[:, 0] < high)
+    refused = inside & (np.ptp(table, axis=1) == 0).all()
     return RefusedRows(refused, f"all {what} are", columns[0], "equal ones leave no spread")
 
 
@@ -173,7 +179,8 @@ class QuantileColumns(PredictionColumns):
 
     def refused(self, table: Any) -> RefusedRows:
         """Return the rows whose quantiles are all equal."""
-        return _without_spread(self.read(table), "quantiles")
+        find = partial(find_ends_of_quantiles, np.array(sorted(self.columns)))
+        return _without_spread(self.read(table), "quantiles", find)
 
     def crossing(self, table: Any) -> np.ndarray:
         """Return which rows have quantiles that do not increase with the level."""
@@ -208,7 +215,7 @@ class SampleColumns(PredictionColumns):
 
     def refused(self, table: Any) -> RefusedRows:
         """Return the rows whose draws are all equal."""
-        return _without_spread(self.read(table), "samples")
+        return _without_spread(self.read(table), "samples", find_ends_of_draws)
 
 
 @dataclass(frozen=True)

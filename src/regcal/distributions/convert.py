@@ -50,6 +50,8 @@ def as_distribution(prediction: Any, *, levels: ArrayLike | None = None) -> Dist
         ``(edges, masses)`` with 2-D masses; a 2-D array of quantiles (with `levels`) or of draws
         (without); a data frame whose column names are levels, or a dictionary from levels to
         columns; a frozen `scipy.stats` distribution; an NGBoost, skpro or torch distribution.
+        Draws and quantiles that pile up at an end keep the point mass there, see `Samples` and
+        `Quantiles`, which can also be told the ends.
     levels : array-like of shape (n_levels,), optional
         The levels of the columns of a matrix of quantiles.
 
@@ -66,6 +68,8 @@ def as_distribution(prediction: Any, *, levels: ArrayLike | None = None) -> Dist
     Quantiles(rows=1)
     >>> regcal.as_distribution(([0.0, 1.0, 2.0], [[0.5, 0.5]]))
     Histogram(rows=1)
+    >>> regcal.as_distribution([[0.0, 0.0, 0.0, 1.2], [0.0, 0.0, 0.4, 2.5]])  # draws of rain
+    Samples(low=0, rows=2)
     """
     if levels is not None:
         return Quantiles(levels, prediction)
