@@ -91,6 +91,14 @@ class Clipped(Distribution):
     def _from_probit(self, probits: Array) -> Array:
         return np.clip(self.base._from_probit(probits), self.low, self.high)
 
+    def _crps(self, lower: Array, upper: Array, start: Array, end: Array) -> Array:
+        ends = (np.clip(place, self.low, self.high) for place in (start, end))
+        inside = self.base._crps(lower, upper, *ends)
+        # outcomes that cannot be: the CDF is 0 from them to the low end, 1 from the high end on
+        below = np.minimum(end, self.low) - np.maximum(start, upper)
+        above = np.minimum(end, lower) - np.maximum(start, self.high)
+        return inside + np.maximum(below, 0.0) + np.maximum(above, 0.0)
+
     def _landmarks(self) -> Array | None:
         return self.base._landmarks()
 

@@ -1,0 +1,172 @@
+"""How often y <= t where some outcomes were only seen as intervals: Kaplan-Meier and Turnbull.
+
+Rows of a group are taken for draws from one distribution, whatever was seen of them. Its
+non-parametric maximum likelihood estimate puts masses on the intervals that no end of an outcome
+divides (Turnbull, 1976); with right-censored outcomes only it is that of Kaplan and Meier. It is
+self-consistent: P(Y <= t) is the mean over rows of the probability of y <= t given what was seen.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from sklearn.isotonic import isotonic_regression
+
+from regcal._validation import Array
+from regcal.distributions import Distribution
+from regcal.metrics._inputs import seen_in_words
+from regcal.outcomes import Outcomes
+
+# The EM algorithm stops when no probability moves by more than this in a step; a frequency of a
+# thousand rows is known to 0.01.
+_TOLERANCE = 1e-6
+_MOST_STEPS = 500
+
+# How a straddling interval is split: P(low < Y <= t) over P(low < Y <= high); low may be included.
+Split = Callable[[float, bool, float], float]
+
+
+def known_events(outcomes: Outcomes, dist: Distribution, thresholds: Array) -> np.ndarray:
+    """Return whether y <= t, rows × thresholds, where that is known of all of them."""
+    if not outcomes.exact_rows.all():
+        ends = Ends(outcomes, dist)
+        for t in thresholds:
+            unknown = ~ends.known(t)
+            if unknown.any():
+                msg = (
+                    f"Whether y <= {t:g} is not known of {int(unknown.sum())} rows, whose "
+                    f"intervals hold {t:g}: {seen_in_words(outcomes)}. Use reliability_curve or "
+                    "threshold_calibration_error, which estimate how often it was, or log_score."
+                )
+                raise ValueError(msg)
+    return outcomes.upper[:, np.newaxis] <= thresholds
+
+
+class Ends:
+    """The ends of outcomes as whole numbers: even ones are values, odd ones the gaps above them.
+
+    Censored outcomes are open at their lower end, as Kaplan and Meier have it: an event at the
+    time of a censoring came before it. Where a row's distribution has a point mass at the end,
+    the end belongs to the interval.
+    """
+
+    def __init__(self, outcomes: Outcomes, dist: Distribution) -> None:
+        ends = np.concatenate([outcomes.lower, outcomes.upper])
+        self.values = np.unique(ends[np.isfinite(ends)])
+        is_open = ~outcomes.exact_rows & (dist.mass(outcomes.lower) == 0)
+        left = 2 * np.searchsorted(self.values, outcomes.lower) + is_open
+        self.left = np.where(np.isinf(outcomes.lower), -1, left)
+        self.right = 2 * np.searchsorted(self.values, outcomes.upper)
+
+    def place_of(self, t: float) -> int:
+        """Return where a threshold lies."""
+        below = int(np.searchsorted(self.values, t, side="right")) - 1
+        return 2 * below + int(below < 0 or self.values[below] < t)
+
+    def known(self, t: float) -> np.ndarray:
+        """Return for which rows it is known whether y <= t."""
+        place = self.place_of(t)
+        return (self.right <= place) | (self.left > place)
+
+    def labels(self, t: float, rows: np.ndarray, weights: Array, split: Split) -> Array:
+        """Return the probability of y <= t given what was seen of each row of a group."""
+        place, left, right = self.place_of(t), self.left[rows], self.right[rows]
+        starts, stops = undivided(left, right)
+        first = np.searchsorted(starts, left)
+        last = np.searchsorted(stops, right, side="right") - 1
+        masses = estimated_masses(first, last, weights, len(starts))
+        below = (stops <= place).astype(np.float64)
+        straddling = (starts <= place) & (stops > place)
+        for k in np.flatnonzero(straddling & (masses > 0)):
+            below[k] = split(*self._interval(starts[k], stops[k]))
+        total, part = (_up_to(m) for m in (masses, masses * below))
+        labels = (part[last + 1] - part[first]) / (total[last + 1] - total[first])
+        return np.where(right <= place, 1.0, np.where(left > place, 0.0, np.clip(labels, 0, 1)))
+
+    def _interval(self, start: int, stop: int) -> tuple[float, bool, float]:
+        low = -np.inf if start < 0 else float(self.values[start // 2])
+        high = np.inf if stop >= 2 * len(self.values) else float(self.values[stop // 2])
+        return low, start % 2 == 0, high
+
+
+def undivided(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the intervals from an end on the left to the next on the right, in order."""
+    lefts, rights = np.unique(left), np.unique(right)
+    starts = lefts[np.searchsorted(lefts, rights, side="right") - 1]
+    innermost = np.concatenate([[True], rights[:-1] < starts[1:]])
+    return starts[innermost], rights[innermost]
+
+
+def estimated_masses(first: np.ndarray, last: np.ndarray, weights: Array, count: int) -> Array:
+    """Return the masses of intervals of which each row covers those from first to last."""
+    single = first == last
+    if (single | (last == count - 1)).all():
+        return _kaplan_meier(first, single, weights, count)
+    if (single | (first == 0)).all():
+        return _kaplan_meier(count - 1 - last, single, weights, count)[::-1]
+    return _turnbull(first, last, weights, count)
+
+
+def _kaplan_meier(first: np.ndarray, single: np.ndarray, weights: Array, count: int) -> Array:
+    events = np.bincount(first[single], weights[single], count)
+    censored = np.bincount(first[~single], weights[~single], count)
+    at_risk = np.cumsum((events + censored)[::-1])[::-1] - censored
+    hazard = events / at_risk
+    survival = np.concatenate([[1.0], np.cumprod(1.0 - hazard[:-1])])
+    return survival * hazard
+
+
+def _turnbull(first: np.ndarray, last: np.ndarray, weights: Array, count: int) -> Array:
+    """Return Turnbull's masses by turns of EM and ICM steps (Wellner and Zhan, 1997).
+
+    EM alone takes thousands of steps where nothing was seen exactly.
+    """
+    shares, cdf = weights / weights.sum(), np.linspace(0.0, 1.0, count + 1)
+    for _ in range(_MOST_STEPS):
+        before = cdf
+        cdf = _em_step(before, first, last, shares)
+        cdf = _icm_step(cdf, first, last, shares)
+        if np.abs(cdf - before).max() < _TOLERANCE:
+            break
+    return np.diff(cdf)
+
+
+def _em_step(cdf: Array, first: np.ndarray, last: np.ndarray, shares: Array) -> Array:
+    """Give each row's share to the intervals it covers, in proportion to their masses."""
+    count, per_mass = len(cdf) - 1, shares / (cdf[last + 1] - cdf[first])
+    ends = np.bincount(first, per_mass, count) - np.bincount(last + 1, per_mass, count + 1)[:-1]
+    masses = np.maximum(np.diff(cdf) * np.cumsum(ends), 0.0)
+    return _up_to(masses / masses.sum())
+
+
+def _icm_step(cdf: Array, first: np.ndarray, last: np.ndarray, shares: Array) -> Array:
+    """Take a Newton step with the diagonal of the Hessian, kept increasing and uphill."""
+
+    def log_likelihood(values: Array) -> float:
+        with np.errstate(divide="ignore"):
+            return float(shares @ np.log(np.maximum(values[last + 1] - values[first], 0.0)))
+
+    inside = cdf[last + 1] - cdf[first]
+    slope, curvature = (
+        np.bincount(last + 1, shares / inside**power, len(cdf))
+        + sign * np.bincount(first, shares / inside**power, len(cdf))
+        for power, sign in ((1, -1.0), (2, 1.0))
+    )
+    inner = slice(1, -1)
+    wanted = cdf.copy()
+    wanted[inner] = isotonic_regression(
+        cdf[inner] + slope[inner] / curvature[inner],
+        sample_weight=curvature[inner],
+        y_min=0.0,
+        y_max=1.0,
+    )
+    start, step = log_likelihood(cdf), 1.0
+    while step > _TOLERANCE:
+        candidate = cdf + step * (wanted - cdf)
+        if log_likelihood(candidate) > start:
+            return candidate
+        step *= 0.5
+    return cdf
+
+
+def _up_to(masses: Array) -> Array:
+    return np.concatenate([[0.0], np.cumsum(masses)])
