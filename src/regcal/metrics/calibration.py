@@ -5,6 +5,7 @@ multiplying all weights by a number changes nothing.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -200,8 +201,7 @@ def pit_histogram(
 def _shares_of_bins(values: PitIntervals, edges: Array, weights: Array) -> Array:
     narrow = ~values.spread
     counts = np.histogram(values.upto[narrow], edges, weights=weights[narrow])[0]
-    bins = zip(edges[:-1], edges[1:], strict=True)
-    spread = [weights[~narrow] @ values.between(*ends)[~narrow] for ends in bins]
+    spread = [weights[~narrow] @ values.between(*ends)[~narrow] for ends in pairwise(edges)]
     return (counts + np.array(spread)) / weights.sum()
 
 
@@ -415,9 +415,7 @@ def quantile_calibration_test(
     trials = max(1, round(effective_rows(weights)))
     counts = rng.multinomial(trials, masses, size=check_count(n_simulations, "n_simulations"))
     simulated = np.cumsum(counts[:, :-1], axis=1) / trials - levels
-    return compared_with_chance(
-        np.mean(gaps**2), np.mean(noise), np.mean(simulated**2, axis=1)
-    )
+    return compared_with_chance(np.mean(gaps**2), np.mean(noise), np.mean(simulated**2, axis=1))
 
 
 def quantile_gaps(values: PitIntervals, levels: Array, weights: Array) -> tuple[Array, Array]:

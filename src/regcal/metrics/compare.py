@@ -262,12 +262,15 @@ def _notes(
     notes = []
     if not outcomes.exact_rows.all():
         notes.append(
-            f"{seen_in_words(outcomes)}: the log score is that of their intervals, the one to "
-            "compare by; the CRPS is integrated where y <= t is known; there is no interval score."
+            f"{seen_in_words(outcomes)}: their log score is that of the interval, the one to "
+            "compare models by; their CRPS stops where y <= t is not known; there is no interval "
+            f"score; thresholds by {forecasts[0].method} within bins."
         )
-    notes += [f"{one.note}, also for coverage." for one in values if one.note]
-    notes += [f"{one.note}." for one in forecasts if one.note]
-    return tuple(dict.fromkeys(notes))
+    # models differ in their point masses only
+    spread = max((one.note for one in values), key=len)
+    if spread:
+        notes.append(f"{spread}, also for coverage.")
+    return tuple(notes)
 
 
 def _compared_rows(name: str, better: str, columns: list[Array], weights: Array) -> ComparedMetric:

@@ -37,9 +37,9 @@ _MAX_CELLS = 500
 class Forecasts:
     """Predicted P(Y <= t) and what happened, rows × thresholds.
 
-    Where that is not known of all rows, `happened` has their influence on the estimated frequency
-    of their bin, whose mean is that frequency, and `information` says, thresholds × bins, how many
-    known labels a row is worth.
+    Where that is not known of all rows, `happened` has their influences on the estimated frequency
+    of their bin, which is their mean, and `information` says, thresholds × bins, how many known
+    labels a row is worth.
     """
 
     thresholds: Array
@@ -47,6 +47,7 @@ class Forecasts:
     happened: np.ndarray
     weights: Array
     information: Any = 1.0
+    method: str = ""
     note: str = ""
 
 
@@ -98,14 +99,14 @@ def _estimated(
         for b in np.unique(bin_of[~known]):
             rows = np.flatnonzero(bin_of == b)
             w = weights[rows]
-            labels = ends.labels(t, rows, w, _predicted_split(dist[rows], w, predicted[rows, k]))
-            information[k, b] = _information(expected[rows], predicted[rows, k], w)
-            # EM theory: a row moves the estimate by its label over the share that is known
-            rate = np.average(labels, weights=w)
-            happened[rows, k] = rate + (labels - rate) / information[k, b]
+            split = _predicted_split(dist[rows], w, predicted[rows, k])
+            happened[rows, k] = ends.influences(t, rows, w, split)
+            information[k, b] = _information(
+                expected[rows], predicted[rows, k], happened[rows, k], w
+            )
     method = "Kaplan-Meier" if _one_sided(outcomes) else "Turnbull's estimate"
     note = f"{seen_in_words(outcomes)}: frequencies by {method} within bins"
-    return Forecasts(thresholds, predicted, happened, weights, information, note)
+    return Forecasts(thresholds, predicted, happened, weights, information, method, note)
 
 
 def _one_sided(outcomes: Outcomes) -> bool:
@@ -120,11 +121,20 @@ def _expected_labels(q: Array, happened: Array, known: np.ndarray, seen: PitInte
     return np.where(known, happened, np.where(np.isnan(inside), 0.5, inside))
 
 
-def _information(expected: Array, q: Array, weights: Array) -> float:
-    """Return the share of the labels' variance that is known, if the predictions are right."""
+def _information(expected: Array, q: Array, influences: Array, weights: Array) -> float:
+    """Return how many known labels a row of a bin is worth.
+
+    It is the smaller of two estimates: the share of the labels' variance that is known if the
+    predictions are right, and the variance of known labels over that of the influences. The first
+    is too large where masses are estimated in between, the second is none without events.
+    """
     missing, complete = (float(weights @ (p * (1 - p))) for p in (expected, q))
-    share = 1.0 - missing / complete if complete > 0 else 0.0
-    return max(share, 1.0 / len(q))  # a bin is worth at least one of its rows
+    shares = [1.0 - missing / complete if complete > 0 else 0.0]
+    rate = np.average(influences, weights=weights)
+    variance = np.average((influences - rate) ** 2, weights=weights)
+    if 0 < rate < 1 and variance > 0:
+        shares.append(rate * (1 - rate) / variance)
+    return float(np.clip(min(shares), 1.0 / len(q), 1.0))  # at least one of its rows
 
 
 def _predicted_split(dist: Distribution, weights: Array, q: Array) -> Split:
