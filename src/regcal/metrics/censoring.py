@@ -43,25 +43,30 @@ def known_events(outcomes: Outcomes, dist: Distribution, thresholds: Array) -> n
 
 
 class Ends:
-    """The ends of outcomes as whole numbers: even ones are values, odd ones the gaps above them.
+    """The ends of outcomes as whole numbers: multiples of four are values, the rest gaps.
 
-    Censored outcomes are open at their lower end, as Kaplan and Meier have it: an event at the
-    time of a censoring came before it. Where a row's distribution has a point mass at the end,
-    the end belongs to the interval.
+    Censored outcomes are open at their ends, as Kaplan and Meier have it: an event at the time of
+    a censoring came before it. Where a row's distribution has a point mass at an end, the end
+    belongs to the interval.
     """
 
     def __init__(self, outcomes: Outcomes, dist: Distribution) -> None:
         ends = np.concatenate([outcomes.lower, outcomes.upper])
         self.values = np.unique(ends[np.isfinite(ends)])
-        is_open = ~outcomes.exact_rows & (dist.mass(outcomes.lower) == 0)
-        left = 2 * np.searchsorted(self.values, outcomes.lower) + is_open
-        self.left = np.where(np.isinf(outcomes.lower), -1, left)
-        self.right = 2 * np.searchsorted(self.values, outcomes.upper)
+        self.left, self.right = (
+            4 * np.searchsorted(self.values, end, side=side)
+            + offset
+            + shift * (~outcomes.exact_rows & (dist.mass(end) == 0))
+            for end, side, offset, shift in (
+                (outcomes.lower, "right", -4, 1),
+                (outcomes.upper, "left", 0, -1),
+            )
+        )
 
     def place_of(self, t: float) -> int:
-        """Return where a threshold lies."""
+        """Return where a threshold lies: at a value, or in the middle of a gap."""
         below = int(np.searchsorted(self.values, t, side="right")) - 1
-        return 2 * below + int(below < 0 or self.values[below] < t)
+        return 4 * below + 2 * int(below < 0 or self.values[below] < t)
 
     def known(self, t: float) -> np.ndarray:
         """Return for which rows it is known whether y <= t."""
@@ -85,9 +90,8 @@ class Ends:
         return values + (masses @ below - np.average(values, weights=weights))
 
     def _interval(self, start: int, stop: int) -> tuple[float, bool, float]:
-        low = -np.inf if start < 0 else float(self.values[start // 2])
-        high = np.inf if stop >= 2 * len(self.values) else float(self.values[stop // 2])
-        return low, start % 2 == 0, high
+        values = np.concatenate([[-np.inf], self.values, [np.inf]])
+        return float(values[start // 4 + 1]), start % 4 == 0, float(values[-(-stop // 4) + 1])
 
 
 def undivided(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

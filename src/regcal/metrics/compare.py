@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _N_BINS = 8
+
+# P(Y < y) of an outcome at the low end of its distribution, but for rounding.
+_NOTHING = 1e-12
+
 _N_JACKKNIFE_GROUPS = 20
 
 
@@ -225,8 +229,10 @@ def compare(
     weights = check_weights(sample_weight, len(outcomes))
     check_level(coverage, "coverage")
     values = [pit_intervals(outcomes, batch) for batch in batches]
+    log_scores, measure = _log_scores(outcomes, batches, values)
     columns = [
-        dict(_row_metrics(outcomes, *pair, coverage)) for pair in zip(batches, values, strict=True)
+        dict(_row_metrics(outcomes, *model, coverage))
+        for model in zip(batches, values, log_scores, strict=True)
     ]
     metrics = [
         _compared_rows(name, better, [column[name, better] for column in columns], weights)
@@ -235,17 +241,58 @@ def compare(
     metrics.append(_compared_quantile_errors(values, weights))
     forecasts = [forecasts_at(outcomes, batch, thresholds, weights, _N_BINS) for batch in batches]
     metrics.append(_compared_threshold_errors(forecasts))
-    notes = _notes(outcomes, values, forecasts)
+    notes = (*_notes(outcomes, values, forecasts), *measure)
     return Comparison(tuple(str(name) for name in dists), tuple(metrics), len(outcomes), notes)
 
 
+def _log_scores(
+    outcomes: Outcomes, batches: list[Distribution], values: list[PitIntervals]
+) -> tuple[list[Array], list[str]]:
+    """Return log scores of all models with respect to the same measure, and what that took.
+
+    A mass is not to be compared with a density. Where an outcome is on the mass at an end of one
+    model, the others' scores are those of what is seen there: P(Y <= end), or P(Y >= end).
+    """
+    scores = [log_score(outcomes, batch) for batch in batches]
+    heavy = [outcomes.exact_rows & one.spread for one in values]
+    odd = np.any(heavy, axis=0) & ~np.all(heavy, axis=0)
+    pairs = list(zip(heavy, values, strict=True))
+    at_low = odd & np.any([rows & (one.below <= _NOTHING) for rows, one in pairs], axis=0)
+    at_high = odd & np.any([rows & (one.upto >= 1 - _NOTHING) for rows, one in pairs], axis=0)
+    for score, batch, rows in zip(scores, batches, heavy, strict=True):
+        for end, tail in ((at_low & ~rows, batch.logcdf), (at_high & ~rows, batch.logsf)):
+            if end.any():
+                score[end] = tail(outcomes.lower)[end]
+    ends = at_low | at_high
+    return scores, _measure_in_words(int(ends.sum()), int((odd & ~ends).sum()))
+
+
+def _measure_in_words(n_ends: int, n_inner: int) -> list[str]:
+    notes = []
+    if n_ends:
+        notes.append(
+            f"{n_ends:,} outcomes are at an end that has a point mass in some models only: the log "
+            "scores of the others are those of P(Y <= end), or P(Y >= end)."
+        )
+    if n_inner:
+        notes.append(
+            f"{n_inner:,} outcomes are on point masses of some models only: their log scores do "
+            "not compare with densities of the others. Put all into regcal.Rounded of one step."
+        )
+    return notes
+
+
 def _row_metrics(
-    outcomes: Outcomes, dist: Distribution, values: PitIntervals, coverage: float
+    outcomes: Outcomes,
+    dist: Distribution,
+    values: PitIntervals,
+    log_scores: Array,
+    coverage: float,
 ) -> Iterator[tuple[tuple[str, str], Array]]:
     """Yield the metrics that are means over rows, by name and direction."""
     percent = f"{100 * coverage:g} %"
     low, high = dist.interval(coverage)
-    yield ("log score", "larger"), log_score(outcomes, dist)
+    yield ("log score", "larger"), log_scores
     yield ("CRPS", "smaller"), crps(outcomes, dist)
     if outcomes.exact_rows.all():
         yield (f"interval score {percent}", "smaller"), interval_score(outcomes, dist, coverage)
