@@ -8,10 +8,12 @@ import pickle
 import cases
 import numpy as np
 import pytest
+import scipy.stats
 from numpy.testing import assert_allclose, assert_array_equal
 
 import regcal
 from regcal.distributions import Distribution
+from regcal.distributions.masses import point_masses
 from regcal.distributions.stacked import joined
 
 LATENT = ["normal", "gamma", "t", "quantiles", "samples", "histogram", "mixture"]
@@ -137,6 +139,70 @@ def test_moments_and_scores_follow_from_quantiles(dist):
     weights = 2 * levels - 1
     wanted = np.abs(values - y[:, np.newaxis]).mean(axis=1) - (weights * values).mean(axis=1)
     assert_allclose(regcal.crps(y, dist) / spread, wanted / spread, atol=5e-3)
+
+
+def panels(dist: Distribution, y: np.ndarray, row: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return middles and widths of many panels of a row, none across a mass or the outcome."""
+    ends = dist[row].ppf([[1e-12, 1 - 1e-12]])[0]
+    low, high = min(ends[0], y[row]), max(ends[1], y[row])
+    centre, reach = dist[row].median()[0], high - low
+    # close where the mass is, and out to the end of long tails
+    steps = np.sinh(np.linspace(-20.0, 20.0, 60_001)) / np.sinh(20.0) * reach
+    masses = [point_masses(dist[row])[0][:, 0]]
+    for part in (dist, *getattr(dist, "parts", [])):
+        if isinstance(part, regcal.Rounded):
+            masses.append(part.step * (np.round(centre / part.step) + np.arange(-20_000, 20_000)))
+    edges = np.unique(np.concatenate([centre + steps, *masses, [low, high, y[row]]]))
+    edges = edges[(edges >= low) & (edges <= high)]
+    return 0.5 * (edges[1:] + edges[:-1]), np.diff(edges)
+
+
+def test_moments_and_scores_are_exact(dist):
+    """Mean, variance and CRPS against integrals of the CDF over many thousand panels."""
+    y = dist.ppf(np.array([0.6, 0.05, 0.97, 0.4])[: len(dist)])
+    for row in range(len(dist)):
+        t, width = panels(dist, y, row)
+        cdf = dist[row].cdf(t[np.newaxis, :])[0]
+        start, spread = t[0] - 0.5 * width[0], dist.std()[row]
+        mean = start + (width * (1 - cdf)).sum()
+        second = (2 * (t - start) * (1 - cdf) * width).sum()
+
+        assert_allclose(dist.mean()[row], mean, atol=2e-6 * spread)
+        assert_allclose(dist.var()[row], second - (mean - start) ** 2, rtol=2e-5)
+        wanted = (width * (cdf - (t >= y[row])) ** 2).sum()
+        assert_allclose(regcal.crps(y, dist)[row], wanted, atol=2e-6 * spread)
+        below = regcal.metrics.threshold_weighted_crps(y, dist, upper=mean)[row]
+        above = regcal.metrics.threshold_weighted_crps(y, dist, lower=mean)[row]
+        assert_allclose(below + above, wanted, atol=2e-6 * spread)
+
+
+def test_scores_of_quantiles_and_thresholds_take_masses(dist):
+    """Pinball losses average to half the CRPS, and Brier scores are its integrand."""
+    levels = (np.arange(2000) + 0.5) / 2000
+    y = dist.ppf(0.6)
+    spread = dist.std()
+
+    losses = regcal.metrics.pinball_loss(y, dist, levels).mean(axis=1)
+    assert_allclose(losses / spread, 0.5 * regcal.crps(y, dist) / spread, atol=2e-3)
+    # the interval score is the pinball losses of both ends over half the error rate
+    ends = regcal.metrics.pinball_loss(y, dist, [0.1, 0.9]).sum(axis=1)
+    assert_allclose(regcal.metrics.interval_score(y, dist, 0.8), ends / 0.1)
+    happened = regcal.metrics.brier_score(y, dist, float(y[0]))[0]
+    assert_allclose(happened, dist.sf(y[0])[0] ** 2)
+
+
+def test_a_few_steps_of_a_heavy_tail_are_exact():
+    """Sums over values near the median and integrals of the tails beyond add up."""
+    base = regcal.ScipyDistribution(scipy.stats.t(4.0, loc=[0.2, -0.4], scale=[0.6, 1.0]))
+    counts, k = regcal.Rounded(base), np.arange(-200_000, 200_001.0)
+    masses = np.diff(base.cdf(np.append(k - 0.5, k[-1] + 0.5)[np.newaxis, :]))
+    tail = np.stack([base.cdf(k[np.newaxis, :] + 0.5), base.sf(k[np.newaxis, :] + 0.5)])
+
+    assert_allclose(counts.mean(), masses @ k, atol=1e-7)
+    assert_allclose(counts.var(), masses @ k**2 - (masses @ k) ** 2, rtol=1e-5)
+    for y in (0.0, 3.0, 2500.0):
+        wanted = (np.where(k < y, tail[0], tail[1]) ** 2).sum(axis=1)
+        assert_allclose(counts.crps(np.full(2, y)), wanted, rtol=1e-6)
 
 
 def test_nothing_lies_beyond_the_ends(rng):

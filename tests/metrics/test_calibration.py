@@ -5,8 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from regcal import Mixture, Normal, metrics
+from regcal import Clipped, Mixture, Normal, Rounded, metrics
 from regcal.datasets import ToyMixture
+from regcal.metrics.calibration import pit_intervals, quantile_gaps
 
 # How improbable a sample has to be to fail a test of what is true.
 RARE = 1e-4
@@ -87,6 +88,77 @@ def test_interval_coverage_counts_outcomes_inside(normals, weights):
 
     assert_allclose(metrics.interval_coverage(y, dist, 0.7, weights), expected)
     assert_allclose(metrics.coverage_curve(y, dist, [0.7], weights).observed, [expected])
+
+
+def calibrated_with_masses(rng, n):
+    """Return outcomes and predictions that are right, with point masses of many kinds."""
+    latent = Normal(rng.normal(size=n), rng.uniform(0.5, 2.0, n))
+    y = rng.normal(latent.loc, latent.scale)
+    return {
+        "one end": (np.maximum(y, 0.0), Clipped(latent, low=0.0)),
+        "two ends": (np.clip(y, -0.5, 0.8), Clipped(latent, -0.5, 0.8)),
+        "counts": (np.round(y), Rounded(latent)),
+    }
+
+
+@pytest.mark.parametrize("kind", ["one end", "two ends", "counts"])
+def test_masses_leave_coverage_nominal(kind, rng):
+    """Intervals that end in a mass cover as much as they should, of the mass's part."""
+    n = 4000
+    y, dist = calibrated_with_masses(rng, n)[kind]
+    curve = metrics.coverage_curve(y, dist)
+    noise = np.sqrt(curve.nominal * (1 - curve.nominal) / n)
+
+    assert (np.abs(curve.observed - curve.nominal) < 4 * noise).all()
+    assert metrics.quantile_calibration_error(y, dist) < 4 * 0.5 / np.sqrt(n)
+    bars = metrics.pit_histogram(y, dist)
+    assert (bars.density >= bars.lower).all() and (bars.density <= bars.upper).all()
+    assert "lie on point masses" in bars.note and bars.note == curve.note
+    # without the mass's part, the interval of the latent model holds too much
+    low, high = dist.interval(0.5)
+    assert ((low <= y) & (y <= high)).mean() > 0.55
+
+
+def test_spread_values_are_the_mean_of_draws(censored):
+    """Histogram and coverage are those of many random PIT values on average."""
+    outcomes, dist = censored
+    draws = np.stack([metrics.pit(outcomes, dist, random_state=k) for k in range(500)])
+    inside = np.abs(draws - 0.5) <= 0.4
+    bars = np.stack([np.histogram(row, 5, (0, 1))[0] for row in draws]) / 80
+
+    noise = 5 * inside.mean(axis=1).std() / np.sqrt(500)
+    assert abs(metrics.interval_coverage(outcomes, dist, 0.8) - inside.mean()) < noise
+    found = metrics.pit_histogram(outcomes, dist, bins=5).density
+    assert_allclose(found, bars.mean(axis=0), atol=5 * bars.std() / np.sqrt(500))
+
+
+def test_censored_pit_tests_keep_their_level(censoring, rng):
+    """Calibrated models whose outcomes are censored are rejected as often as the level says."""
+    results = []
+    for seed in range(200):
+        loc = rng.normal(size=150)
+        outcomes = censoring(rng, rng.normal(loc))
+        dist = Normal(loc, np.ones(150))
+        test = metrics.quantile_calibration_test(
+            outcomes, dist, n_simulations=99, random_state=seed
+        )
+        results.append((metrics.pit_test(outcomes, dist).chi2_p_value, test.p_value))
+
+    for p_values in np.array(results).T:
+        assert stats.kstest(p_values, "uniform").pvalue > RARE
+
+
+def test_quantile_noise_is_that_of_what_was_seen(censoring, rng):
+    """The square of the error is about 0 on average, however much is spread over intervals."""
+    loc, squares = rng.normal(size=100), []
+    for _ in range(300):
+        values = pit_intervals(censoring(rng, rng.normal(loc)), Normal(loc, np.ones(100)))
+        gaps, noise = quantile_gaps(values, np.arange(1, 20) / 20, np.ones(100))
+        squares.append((np.mean(gaps**2), np.mean(noise)))
+    gaps, noise = np.array(squares).T
+
+    assert abs((gaps - noise).mean()) < stats.t(299).isf(RARE / 2) * stats.sem(gaps - noise)
+    assert noise.mean() < 0.95 * np.mean(np.arange(1, 20) * np.arange(19, 0, -1)) / 400 / 100
 
 
 # ------------------------------------------------------------------------- calibration errors

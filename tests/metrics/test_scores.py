@@ -75,6 +75,47 @@ def test_threshold_weighted_crps_is_that_of_the_censored_normal(normals, lower, 
     assert_allclose(scores, expected, atol=1e-9)
 
 
+@pytest.mark.parametrize(("low", "high"), [(-0.3, 1.2), (0.5, None), (None, 0.0)])
+def test_crps_of_clipped_distributions_against_scoringrules(normals, low, high):
+    """Closed forms of censored distributions (Jordan, Krueger and Lerch, 2019)."""
+    y, dist = normals
+    # no end is one far out, where the closed forms still work
+    ends = [
+        np.full(len(y), far if end is None else end) for end, far in ((low, -200.0), (high, 200.0))
+    ]
+    seen, loc, scale = np.clip(y, low, high), dist.loc, dist.scale
+    pairs = [
+        (dist, scoringrules.crps_cnormal(seen, loc, scale, *ends)),
+        (scipy.stats.logistic(loc, scale), scoringrules.crps_clogistic(seen, loc, scale, *ends)),
+        (scipy.stats.t(5.0, loc, scale), scoringrules.crps_ct(seen, 5.0, loc, scale, *ends)),
+    ]
+    for base, wanted in pairs:
+        clipped = regcal.Clipped(regcal.as_distribution(base), low, high)
+        assert_allclose(metrics.crps(seen, clipped), wanted, rtol=1e-6, atol=1e-8)
+
+
+def test_crps_of_censored_outcomes_is_that_of_clipped_predictions(censored):
+    """What is integrated below and above an interval are censored normals' scores at its ends."""
+    outcomes, dist = censored
+    wanted, far = np.zeros(len(outcomes)), np.full(len(outcomes), 1e3)
+    for end, ends in (
+        (outcomes.lower, lambda t: (-far[: len(t)], t)),
+        (outcomes.upper, lambda t: (t, far[: len(t)])),
+    ):
+        rows = np.isfinite(end)
+        normal = dist.loc[rows], dist.scale[rows]
+        wanted[rows] += scoringrules.crps_cnormal(end[rows], *normal, *ends(end[rows]))
+
+    assert_allclose(metrics.crps(outcomes, dist), wanted, atol=1e-9)
+    mixture = Mixture([dist, dist])  # the same by integration
+    assert_allclose(metrics.crps(outcomes, mixture), wanted, atol=1e-8)
+    parts = [
+        metrics.threshold_weighted_crps(outcomes, dist, **region)
+        for region in ({"upper": 0.4}, {"lower": 0.4})
+    ]
+    assert_allclose(sum(parts), wanted, atol=1e-9)
+
+
 def test_threshold_weighted_crps_adds_up_to_crps(normals):
     """Regions that share an end add up, and the whole line is the plain score."""
     y, dist = normals

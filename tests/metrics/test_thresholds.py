@@ -2,6 +2,7 @@
 
 import numpy as np
 from numpy.testing import assert_allclose
+from scipy import stats
 from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import brier_score_loss
 
@@ -74,6 +75,59 @@ def test_adjusted_p_values_keep_their_level(rng):
         blamed += (result.p_values < 0.05).any()
 
     assert blamed <= 13
+
+
+# -------------------------------------------------------------------------- censored outcomes
+
+
+def test_calibrated_models_are_within_noise_of_censored_outcomes(censoring, rng):
+    """Frequencies are where predictions are; those of a shifted model are not."""
+    n, thresholds = 3000, np.array([-1.0, 0.0, 1.0])
+    loc = rng.normal(size=n)
+    outcomes = censoring(rng, rng.normal(loc))
+    right, wrong = (
+        metrics.threshold_calibration_test(
+            outcomes, Normal(loc + shift, np.ones(n)), thresholds, n_simulations=99, random_state=0
+        )
+        for shift in (0.0, 0.5)
+    )
+
+    # rows still at risk on either side bound the variance (Peto et al., 1977); five of its roots
+    above = (outcomes.lower[:, np.newaxis] > thresholds).sum(axis=0)
+    below = (outcomes.upper[:, np.newaxis] <= thresholds).sum(axis=0)
+    noise = 5 * np.sqrt(0.25 / np.minimum(above, below))
+    assert (np.abs(right.biases) < noise).all()
+    assert right.raw_error < 2 * right.expected
+    assert (wrong.biases < -noise / 2).all()
+    assert wrong.p_value == 0.01 and wrong.raw_error > 3 * wrong.expected
+
+
+def test_censored_errors_are_close_to_those_of_all_outcomes(censoring, rng):
+    """What censoring hides is made up for: the error is that of outcomes nobody censored."""
+    n = 4000
+    loc = rng.normal(size=n)
+    y, dist = rng.normal(loc), Normal(loc + 0.3, np.full(n, 1.4))
+    whole = metrics.threshold_calibration_error(y, dist, [-1.0, 0.0, 1.0])
+
+    error = metrics.threshold_calibration_error(censoring(rng, y), dist, [-1.0, 0.0, 1.0])
+
+    assert_allclose(error, whole, atol=0.03)
+    assert whole > 0.08
+
+
+def test_censored_tests_keep_their_level(censoring, rng):
+    """Calibrated models are rejected about as often as the level says."""
+    p_values = []
+    for seed in range(60):
+        loc = rng.normal(size=150)
+        outcomes = censoring(rng, rng.normal(loc))
+        dist = Normal(loc, np.ones(150))
+        test = metrics.threshold_calibration_test(
+            outcomes, dist, QuantileGrid(3), n_simulations=49, random_state=seed
+        )
+        p_values.append(test.p_value)
+
+    assert (np.array(p_values) <= 0.1).sum() <= stats.binom(60, 0.1).isf(1e-3)
 
 
 # ------------------------------------------------------------------------------- reliability

@@ -221,12 +221,19 @@ class Distribution(WithoutCaches, ABC):
         """Return points, (n_rows, n_points), close enough to show all narrow parts, if any."""
         return None
 
-    def _crps(self, y: Array) -> Array:
-        # integral of cdf^2 below y and of sf^2 above it
-        edges = self._panel_edges(y[:, np.newaxis])
+    def _crps(self, lower: Array, upper: Array, start: Array, end: Array) -> Array:
+        """Return the integral from start to end of cdf^2 below outcomes and of sf^2 above them.
+
+        Outcomes lie in [lower, upper]; in between it is not known which of the two it is, and
+        nothing is added.
+        """
+        below, above = lower[:, np.newaxis], upper[:, np.newaxis]
+        known = [np.where(np.isinf(below), above, below), np.where(np.isinf(above), below, above)]
+        edges = self._panel_edges(np.concatenate(known, axis=1))
+        edges = np.clip(edges, start[:, np.newaxis], end[:, np.newaxis])
 
         def squared_tail(points: Array) -> Array:
-            return np.where(points < y[:, np.newaxis], self._cdf(points), self._sf(points)) ** 2
+            return outer_tail(points, below, above, self._cdf(points), self._sf(points)) ** 2
 
         return integrate(squared_tail, edges)
 
@@ -414,9 +421,20 @@ class Distribution(WithoutCaches, ABC):
 
     def crps(self, y: ArrayLike) -> Array:
         """Return the continuous ranked probability score of one outcome per row."""
-        points, _ = self._as_points(y, "y")
-        y = np.broadcast_to(points, (len(self), 1))[:, 0]
-        parts = [self[rows]._crps(y[rows]) for rows in self._integral_blocks()]
+        return self.interval_crps(y, y)
+
+    def interval_crps(
+        self, low: ArrayLike, high: ArrayLike, start: float = -np.inf, end: float = np.inf
+    ) -> Array:
+        """Return the CRPS of outcomes known to lie in [low, high], over thresholds in a region.
+
+        It is the integral over t of cdf(t)^2 below `low` and of sf(t)^2 above `high`, as far as t
+        lies between `start` and `end`.
+        """
+        ends = [self._as_points(one, name)[0] for one, name in ((low, "low"), (high, "high"))]
+        columns = [np.broadcast_to(column, (len(self), 1))[:, 0] for column in ends]
+        columns += [np.full(len(self), float(limit)) for limit in (start, end)]
+        parts = [self[rows]._crps(*(c[rows] for c in columns)) for rows in self._integral_blocks()]
         return np.concatenate(parts or [np.empty(0)])
 
     def sample(self, size: int = 1, random_state: Any = None) -> Array:
@@ -433,7 +451,7 @@ class Distribution(WithoutCaches, ABC):
     def _integral_blocks(self) -> list[slice]:
         if len(self) == 0:
             return []
-        kinks = self._kinks()
+        kinks = self[:1]._kinks()
         n_panels = len(PANEL_PROBITS) + (0 if kinks is None else kinks.shape[1])
         block = max(1, BLOCK_ELEMENTS // (16 * n_panels * self._work_per_point))
         return [slice(start, start + block) for start in range(0, len(self), block)]
@@ -467,6 +485,11 @@ class ProbitDistribution(Distribution):
     def _signed_tail(self, points: Array) -> Array:
         z = self._probit(points)
         return np.copysign(ndtr(-np.abs(z)), -z)
+
+
+def outer_tail(points: Array, lower: Array, upper: Array, cdf: Array, sf: Array) -> Array:
+    """Return the CDF below outcomes in [lower, upper], sf above them, and 0 in between."""
+    return np.where(points < lower, cdf, np.where(points >= upper, sf, 0.0))
 
 
 def mass_between(low: Array, high: Array) -> Array:

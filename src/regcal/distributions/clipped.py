@@ -146,6 +146,14 @@ class Bounded(Distribution):
     def _mean_and_var(self) -> tuple[Array, Array]:
         return self.latent._mean_and_var() if self._open else super()._mean_and_var()
 
+    def _crps(self, lower: Array, upper: Array, start: Array, end: Array) -> Array:
+        ends = (np.clip(place, self.low, self.high) for place in (start, end))
+        inside = self.latent._crps(lower, upper, *ends)
+        # outcomes that cannot be: the CDF is 0 from them to the low end, 1 from the high end on
+        below = np.minimum(end, self.low) - np.maximum(start, upper)
+        above = np.minimum(end, lower) - np.maximum(start, self.high)
+        return inside + np.maximum(below, 0.0) + np.maximum(above, 0.0)
+
     def _landmarks(self) -> Array | None:
         return self.latent._landmarks()
 

@@ -170,10 +170,10 @@ class Stacked(Distribution):
     def _ppf(self, levels: Array) -> Array:
         return self._by_part("_ppf", levels)
 
-    def _crps(self, y: Array) -> Array:
+    def _crps(self, lower: Array, upper: Array, start: Array, end: Array) -> Array:
         values = np.empty(len(self))
         for places, part in self._groups():
-            values[places] = part._crps(y[places])
+            values[places] = part._crps(*(c[places] for c in (lower, upper, start, end)))
         return values
 
     def _mean_and_var(self) -> tuple[Array, Array]:

@@ -9,12 +9,6 @@ from regcal.distributions import Distribution, as_distribution
 from regcal.outcomes import Outcomes
 
 
-def checked(y: Any, dist: Any) -> tuple[Array, Distribution]:
-    """Return targets and distributions that belong together."""
-    dist = as_distribution(dist)
-    return check_targets(y, len(dist)), dist
-
-
 def checked_outcomes(y: Any, dist: Any) -> tuple[Outcomes, Distribution]:
     """Return what was seen of outcomes, and distributions that belong to them."""
     dist = as_distribution(dist)
@@ -28,6 +22,42 @@ def checked_outcomes(y: Any, dist: Any) -> tuple[Outcomes, Distribution]:
         )
         raise ValueError(msg)
     return outcomes, dist
+
+
+def exact_numbers(outcomes: Outcomes, score: str) -> Array:
+    """Return outcomes that were seen as numbers, for scores that intervals do not have."""
+    if not outcomes.exact_rows.all():
+        row = int(np.flatnonzero(~outcomes.exact_rows)[0])
+        msg = (
+            f"{score} needs outcomes that are numbers; {seen_in_words(outcomes)}, the first in row "
+            f"{row}: [{outcomes.lower[row]:g}, {outcomes.upper[row]:g}]. Use log_score, which "
+            "compares models on such rows, crps, or threshold_calibration_error."
+        )
+        raise ValueError(msg)
+    return outcomes.lower
+
+
+def seen_in_words(outcomes: Outcomes) -> str:
+    """Return how many outcomes are censored and how; nothing if all are numbers.
+
+    Examples
+    --------
+    >>> from regcal import Outcomes
+    >>> from regcal.metrics._inputs import seen_in_words
+    >>> seen_in_words(Outcomes([1.0, 2.0, 3.0], [1.0, float("inf"), 4.0]))
+    '1 of 3 outcomes are right-censored, 1 interval-censored'
+    """
+    right, left = np.isinf(outcomes.upper), np.isinf(outcomes.lower)
+    kinds = {
+        "right-censored": right,
+        "left-censored": left,
+        "interval-censored": ~(right | left | outcomes.exact_rows),
+    }
+    counts = {kind: int(rows.sum()) for kind, rows in kinds.items() if rows.any()}
+    words = [f"{count:,} {kind}" for kind, count in counts.items()]
+    if words:
+        words[0] = words[0].replace(" ", f" of {len(outcomes):,} outcomes are ", 1)
+    return ", ".join(words)
 
 
 def effective_rows(weights: Array) -> float:

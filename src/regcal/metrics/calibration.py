@@ -5,6 +5,7 @@ multiplying all weights by a number changes nothing.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,10 @@ from regcal.metrics._inputs import (
     check_level,
     checked_outcomes,
     effective_rows,
+    seen_in_words,
     weighted_mean,
 )
+from regcal.outcomes import Outcomes
 
 
 def pit(y: Any, dist: Any, random_state: Any = 0) -> Array:
@@ -48,14 +51,68 @@ def pit(y: Any, dist: Any, random_state: Any = 0) -> Array:
     >>> pit([0.0, 1.0], Normal([0.0, 1.0], [1.0, 1.0]))
     array([0.5, 0.5])
     """
+    return pit_intervals(y, dist).drawn(random_state)
+
+
+@dataclass(frozen=True)
+class PitIntervals:
+    """Where each row's PIT value lies: between F(y-) and F(y), or the probabilities of ends.
+
+    What is counted over rows takes a row's value to be spread evenly over its interval, which is
+    what draws give on average (Czado, Gneiting and Held, 2009).
+    """
+
+    below: Array
+    upto: Array
+    note: str
+
+    def __len__(self) -> int:
+        return len(self.upto)
+
+    @property
+    def spread(self) -> np.ndarray:
+        """Whether a row's value is an interval."""
+        return self.upto > self.below
+
+    def between(self, low: float, high: float) -> Array:
+        """Return the share of each row's value that lies between two levels, ends included."""
+        inside = ((self.upto >= low) & (self.upto <= high)).astype(np.float64)
+        rows = self.spread
+        below, upto = self.below[rows], self.upto[rows]
+        overlap = np.minimum(upto, high) - np.maximum(below, low)
+        inside[rows] = np.maximum(overlap, 0.0) / (upto - below)
+        return inside
+
+    def drawn(self, random_state: Any) -> Array:
+        """Return one value per row; the same rows in another order get the same draws."""
+        values, rows = self.upto.copy(), np.flatnonzero(self.spread)
+        if len(rows):
+            shares = np.empty(len(rows))
+            order = np.lexsort((self.upto[rows], self.below[rows]))
+            shares[order] = child_generator(random_state).random(len(rows))
+            values[rows] -= shares * (self.upto - self.below)[rows]
+        return values
+
+
+def pit_intervals(y: Any, dist: Any) -> PitIntervals:
+    """Return where the PIT value of each target lies."""
     outcomes, dist = checked_outcomes(y, dist)
-    values = dist.cdf(outcomes.upper)
-    below = dist.cdf(outcomes.lower) - dist.mass(outcomes.lower)
-    drawn = np.flatnonzero(~outcomes.exact_rows | (dist.mass(outcomes.lower) > 0))
-    if len(drawn):
-        share = child_generator(random_state).random(len(values))[drawn]
-        values[drawn] -= share * (values - below)[drawn]
-    return values
+    masses = dist.mass(outcomes.lower)
+    upto = dist.cdf(outcomes.upper)
+    # where there is no mass, a number has one value to the last digit
+    narrow = outcomes.exact_rows & (masses == 0)
+    below = np.where(narrow, upto, np.minimum(dist.cdf(outcomes.lower) - masses, upto))
+    return PitIntervals(np.maximum(below, 0.0), upto, _spread_in_words(outcomes, masses))
+
+
+def _spread_in_words(outcomes: Outcomes, masses: Array) -> str:
+    """Return which rows' values are intervals, and what is done with them."""
+    on_mass = int((outcomes.exact_rows & (masses > 0)).sum())
+    words = [seen_in_words(outcomes)]
+    if on_mass:
+        words.append(f"{on_mass:,} of {len(outcomes):,} outcomes lie on point masses")
+    known = "; ".join(word for word in words if word)
+    return f"{known}: their PIT values are spread evenly over intervals" if known else ""
 
 
 @dataclass(frozen=True)
@@ -71,6 +128,8 @@ class PitHistogram:
         Simultaneous band: all bars of a calibrated model lie inside with probability
         `confidence` or more.
     confidence : float
+    note : str
+        What was done with censored outcomes and with those on point masses.
 
     Examples
     --------
@@ -86,6 +145,7 @@ class PitHistogram:
     lower: float
     upper: float
     confidence: float
+    note: str = ""
 
 
 def pit_histogram(
@@ -93,9 +153,12 @@ def pit_histogram(
 ) -> PitHistogram:
     """Return the histogram of PIT values with a consistency band.
 
+    An outcome that is censored, or lies on a point mass, counts evenly over its interval of PIT
+    values: the band, which is that of numbers, is then wide enough.
+
     Parameters
     ----------
-    y : array-like of shape (n_rows,)
+    y : array-like of shape (n_rows,), or Outcomes
         Observed targets.
     dist : Distribution or anything `as_distribution` takes
         One predictive distribution per target.
@@ -118,16 +181,28 @@ def pit_histogram(
     >>> pit_histogram(y, Normal(np.zeros(1000), np.full(1000, 2.0)), bins=4).density
     array([0.316, 1.82 , 1.556, 0.308])
     """
-    values = pit(y, dist)
+    values = pit_intervals(y, dist)
     weights = check_weights(sample_weight, len(values))
     bins = check_count(bins, "bins")
     edges = np.linspace(0.0, 1.0, bins + 1)
-    shares = np.histogram(values, edges, weights=weights)[0] / weights.sum()
+    shares = _shares_of_bins(values, edges, weights)
     # Bonferroni: each bar gets its part of the error probability.
     lower, upper = _share_band(np.array([1.0 / bins]), effective_rows(weights), confidence, bins)
     return PitHistogram(
-        edges, shares * bins, float(lower[0] * bins), float(upper[0] * bins), confidence
+        edges,
+        shares * bins,
+        float(lower[0] * bins),
+        float(upper[0] * bins),
+        confidence,
+        values.note,
     )
+
+
+def _shares_of_bins(values: PitIntervals, edges: Array, weights: Array) -> Array:
+    narrow = ~values.spread
+    counts = np.histogram(values.upto[narrow], edges, weights=weights[narrow])[0]
+    spread = [weights[~narrow] @ values.between(*ends)[~narrow] for ends in pairwise(edges)]
+    return (counts + np.array(spread)) / weights.sum()
 
 
 def _share_band(
@@ -169,18 +244,24 @@ class UniformityTest:
     chi2_p_value: float
 
 
-def pit_test(y: Any, dist: Any, bins: int = 10, sample_weight: Any = None) -> UniformityTest:
+def pit_test(
+    y: Any, dist: Any, bins: int = 10, sample_weight: Any = None, *, random_state: Any = 0
+) -> UniformityTest:
     """Test whether PIT values are uniform, as those of a calibrated model are.
+
+    Values of outcomes that are censored or lie on point masses are drawn, as in `pit`.
 
     Parameters
     ----------
-    y : array-like of shape (n_rows,)
+    y : array-like of shape (n_rows,), or Outcomes
         Observed targets.
     dist : Distribution or anything `as_distribution` takes
         One predictive distribution per target.
     bins : int, default=10
         Bins of the chi-squared test; fewer are used when there are less than five rows per bin.
     sample_weight : array-like of shape (n_rows,), optional
+    random_state : int, RandomState, Generator or None, default=0
+        Draws where there is something to draw.
 
     Returns
     -------
@@ -197,7 +278,7 @@ def pit_test(y: Any, dist: Any, bins: int = 10, sample_weight: Any = None) -> Un
     >>> pit_test(y, Normal(np.zeros(500), np.full(500, 2.0))).chi2_p_value < 1e-6
     True
     """
-    values = pit(y, dist)
+    values = pit(y, dist, random_state)
     weights = check_weights(sample_weight, len(values))
     n_rows = effective_rows(weights)
     distance = _ks_distance(values, weights)
@@ -255,9 +336,12 @@ def quantile_calibration_error(
 ) -> float:
     """Return how far the shares of outcomes below predicted quantiles are from their levels.
 
+    An outcome that is censored, or lies on a point mass, counts evenly over its interval of PIT
+    values.
+
     Parameters
     ----------
-    y : array-like of shape (n_rows,)
+    y : array-like of shape (n_rows,), or Outcomes
         Observed targets.
     dist : Distribution or anything `as_distribution` takes
         One predictive distribution per target.
@@ -280,7 +364,9 @@ def quantile_calibration_error(
     >>> round(quantile_calibration_error(y, Normal(np.full(500, 0.5), np.ones(500))), 2)
     0.16
     """
-    gaps, noise = _quantile_gaps(y, dist, levels, sample_weight)[:2]
+    values = pit_intervals(y, dist)
+    weights = check_weights(sample_weight, len(values))
+    gaps, noise = quantile_gaps(values, checked_levels(levels), weights)
     return debiased_root(np.mean(gaps**2), np.mean(noise))
 
 
@@ -294,6 +380,9 @@ def quantile_calibration_test(
     random_state: Any = None,
 ) -> CalibrationTest:
     """Test the quantile calibration error against what calibrated models get by chance.
+
+    PIT values of outcomes that are censored or lie on point masses are drawn, as in `pit`, and the
+    errors are those of the draws.
 
     Parameters
     ----------
@@ -317,31 +406,28 @@ def quantile_calibration_test(
     >>> quantile_calibration_test(y, dist, random_state=0).p_value > 0.05
     True
     """
-    gaps, noise, levels, n_rows = _quantile_gaps(y, dist, levels, sample_weight)
     rng = child_generator(random_state)
-    masses = np.diff(np.concatenate([[0.0], levels, [1.0]]))
-    trials = max(1, round(n_rows))
-    counts = rng.multinomial(trials, masses, size=check_count(n_simulations, "n_simulations"))
-    simulated = np.cumsum(counts[:, :-1], axis=1) / trials - levels
-    return compared_with_chance(
-        np.mean(gaps**2), float(np.mean(noise)), np.mean(simulated**2, axis=1)
-    )
-
-
-def _quantile_gaps(
-    y: Any, dist: Any, levels: Any, sample_weight: Any
-) -> tuple[Array, Array, Array, float]:
-    """Return gaps per level, their variance under calibration, the levels and effective rows."""
-    values = pit(y, dist)
+    values = pit(y, dist, rng)
     weights = check_weights(sample_weight, len(values))
     levels = checked_levels(levels)
-    n_rows = effective_rows(weights)
-    return (
-        _shares_below(values, levels, weights) - levels,
-        levels * (1 - levels) / n_rows,
-        levels,
-        n_rows,
-    )
+    gaps, noise = quantile_gaps(PitIntervals(values, values, ""), levels, weights)
+    masses = np.diff(np.concatenate([[0.0], levels, [1.0]]))
+    trials = max(1, round(effective_rows(weights)))
+    counts = rng.multinomial(trials, masses, size=check_count(n_simulations, "n_simulations"))
+    simulated = np.cumsum(counts[:, :-1], axis=1) / trials - levels
+    return compared_with_chance(np.mean(gaps**2), np.mean(noise), np.mean(simulated**2, axis=1))
+
+
+def quantile_gaps(values: PitIntervals, levels: Array, weights: Array) -> tuple[Array, Array]:
+    """Return observed less nominal share at each level, and its variance under calibration."""
+    share, noise = np.empty((2, len(levels)))
+    for k, level in enumerate(levels):
+        below = values.between(0.0, level)
+        share[k] = weighted_mean(below, weights)
+        # a row that is spread over the level is known in part, and varies less by that
+        varies = level * (1 - level) - below * (1 - below)
+        noise[k] = max(float(weights**2 @ varies), 0.0) / weights.sum() ** 2
+    return share - levels, noise
 
 
 def checked_levels(levels: Any) -> Array:
@@ -354,18 +440,12 @@ def checked_levels(levels: Any) -> Array:
     return levels
 
 
-def _shares_below(values: Array, levels: Array, weights: Array) -> Array:
-    order = np.argsort(values)
-    cumulative = np.concatenate([[0.0], np.cumsum(weights[order])])
-    return cumulative[np.searchsorted(values[order], levels, side="right")] / weights.sum()
-
-
 def debiased_root(squared: Any, noise: Any) -> float:
     """Return the root of a mean squared gap after removing the expected noise."""
     return float(np.sqrt(max(0.0, float(squared) - float(noise))))
 
 
-def compared_with_chance(squared: Any, noise: float, simulated: Array) -> CalibrationTest:
+def compared_with_chance(squared: Any, noise: Any, simulated: Array) -> CalibrationTest:
     """Return the test of a mean squared gap, given those of simulated calibrated data."""
     # Relative tolerance: ties with the observed value count as at least as large.
     exceeding = int((simulated >= float(squared) * (1 - 1e-12)).sum())
@@ -380,9 +460,14 @@ def compared_with_chance(squared: Any, noise: float, simulated: Array) -> Calibr
 def interval_coverage(y: Any, dist: Any, coverage: float = 0.9, sample_weight: Any = None) -> float:
     """Return the share of outcomes inside the central interval.
 
+    An interval that ends in a point mass holds all of it, and so more than its nominal coverage.
+    Of an outcome on a point mass, only the part of the mass counts that lies between the levels of
+    the interval's ends; of a censored outcome, the part of its interval of PIT values that does.
+    A calibrated model then has nominal coverage whatever its masses and whatever was seen.
+
     Parameters
     ----------
-    y : array-like of shape (n_rows,)
+    y : array-like of shape (n_rows,), or Outcomes
         Observed targets.
     dist : Distribution or anything `as_distribution` takes
         One predictive distribution per target.
@@ -401,13 +486,13 @@ def interval_coverage(y: Any, dist: Any, coverage: float = 0.9, sample_weight: A
     >>> interval_coverage([0.0, 1.0, 2.0, 0.5], Normal([0.0] * 4, [1.0] * 4), 0.9)
     0.75
     """
-    inside = covered(pit(y, dist), check_level(coverage, "coverage"))
-    return weighted_mean(inside.astype(float), check_weights(sample_weight, len(inside)))
+    inside = covered(pit_intervals(y, dist), check_level(coverage, "coverage"))
+    return weighted_mean(inside, check_weights(sample_weight, len(inside)))
 
 
-def covered(pit_values: Array, coverage: float) -> np.ndarray:
-    """Return whether outcomes lie in the central interval, from their PIT values."""
-    return np.abs(pit_values - 0.5) <= coverage / 2
+def covered(values: PitIntervals, coverage: float) -> Array:
+    """Return which share of each outcome lies in the central interval, from its PIT values."""
+    return values.between(0.5 - coverage / 2, 0.5 + coverage / 2)
 
 
 @dataclass(frozen=True)
@@ -421,6 +506,8 @@ class CoverageCurve:
         Simultaneous band: a calibrated model's curve lies inside with probability `confidence` or
         more.
     confidence : float
+    note : str
+        What was done with censored outcomes and with those on point masses.
 
     Examples
     --------
@@ -435,6 +522,7 @@ class CoverageCurve:
     lower: Array
     upper: Array
     confidence: float
+    note: str = ""
 
 
 def coverage_curve(
@@ -448,8 +536,9 @@ def coverage_curve(
 
     Parameters
     ----------
-    y : array-like of shape (n_rows,)
-        Observed targets.
+    y : array-like of shape (n_rows,), or Outcomes
+        Observed targets; those that are censored or lie on point masses count as in
+        `interval_coverage`.
     dist : Distribution or anything `as_distribution` takes
         One predictive distribution per target.
     levels : array-like of shape (n_levels,), optional
@@ -471,9 +560,9 @@ def coverage_curve(
     >>> coverage_curve(y, Normal(np.zeros(1000), np.full(1000, 2.0)), [0.5, 0.9]).observed
     array([0.844, 0.998])
     """
-    values = pit(y, dist)
+    values = pit_intervals(y, dist)
     weights = check_weights(sample_weight, len(values))
     nominal = checked_levels(levels)
-    observed = _shares_below(2 * np.abs(values - 0.5), nominal, weights)
+    observed = np.array([weighted_mean(covered(values, level), weights) for level in nominal])
     lower, upper = _share_band(nominal, effective_rows(weights), confidence, len(nominal))
-    return CoverageCurve(nominal, observed, lower, upper, confidence)
+    return CoverageCurve(nominal, observed, lower, upper, confidence, values.note)

@@ -1,27 +1,47 @@
 """Several predictions of the same rows side by side, with uncertainty."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regcal._validation import Array, check_targets, check_weights
-from regcal.distributions import Distribution, as_distribution
-from regcal.metrics._inputs import check_level, standard_error, weighted_mean
-from regcal.metrics.calibration import checked_levels, covered, debiased_root
-from regcal.metrics.scores import interval_score
+from regcal._validation import Array, check_weights
+from regcal.distributions import Distribution
+from regcal.metrics._inputs import (
+    check_level,
+    checked_outcomes,
+    seen_in_words,
+    standard_error,
+    weighted_mean,
+)
+from regcal.metrics.calibration import (
+    PitIntervals,
+    checked_levels,
+    covered,
+    debiased_root,
+    pit_intervals,
+    quantile_gaps,
+)
+from regcal.metrics.scores import crps, interval_score, log_score
 from regcal.metrics.thresholds import (
     DEFAULT_THRESHOLDS,
     Forecasts,
     ProbabilityBins,
+    calibration_error,
     forecasts_at,
 )
+from regcal.outcomes import Outcomes
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _N_BINS = 8
+
+# P(Y < y) of an outcome at the low end of its distribution, but for rounding.
+_NOTHING = 1e-12
+
 _N_JACKKNIFE_GROUPS = 20
 
 
@@ -65,6 +85,8 @@ class Comparison:
     models : tuple of str
     metrics : tuple of ComparedMetric
     n_rows : int
+    notes : tuple of str
+        What was done with censored outcomes and with those on point masses.
 
     Examples
     --------
@@ -77,6 +99,7 @@ class Comparison:
     models: tuple[str, ...]
     metrics: tuple[ComparedMetric, ...]
     n_rows: int
+    notes: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> ComparedMetric:
         for metric in self.metrics:
@@ -108,7 +131,7 @@ class Comparison:
             ).rstrip()
             for row in cells
         ]
-        return "\n".join([*lines, f"{self.n_rows} rows; ± is one standard error."])
+        return "\n".join([*lines, f"{self.n_rows} rows; ± is one standard error.", *self.notes])
 
 
 def _columns(models: tuple[str, ...], metric: ComparedMetric) -> Iterator[tuple[str, Any]]:
@@ -164,8 +187,9 @@ def compare(
 
     Parameters
     ----------
-    y : array-like of shape (n_rows,)
-        Observed targets.
+    y : array-like of shape (n_rows,), or Outcomes
+        Observed targets. With censored ones every metric is as its own function has it, the
+        interval score is left out, and the table says so below.
     dists : mapping from str to Distribution or anything `as_distribution` takes
         Predictions by name; differences are taken from the first.
     sample_weight : array-like of shape (n_rows,), optional
@@ -200,39 +224,100 @@ def compare(
     if not dists:
         msg = 'dists is empty. Pass at least one prediction, such as {"model": dist}.'
         raise ValueError(msg)
-    batches = [as_distribution(dist) for dist in dists.values()]
-    targets = check_targets(y, len(batches[0]))
-    for batch in batches[1:]:
-        check_targets(targets, len(batch))
-    weights = check_weights(sample_weight, len(targets))
+    seen = [checked_outcomes(y, dist) for dist in dists.values()]
+    outcomes, batches = seen[0][0], [dist for _, dist in seen]
+    weights = check_weights(sample_weight, len(outcomes))
     check_level(coverage, "coverage")
-    columns = [dict(_row_metrics(targets, batch, coverage)) for batch in batches]
+    values = [pit_intervals(outcomes, batch) for batch in batches]
+    log_scores, measure = _log_scores(outcomes, batches, values)
+    columns = [
+        dict(_row_metrics(outcomes, *model, coverage))
+        for model in zip(batches, values, log_scores, strict=True)
+    ]
     metrics = [
         _compared_rows(name, better, [column[name, better] for column in columns], weights)
         for name, better in columns[0]
     ]
-    pit_values = [batch.cdf(targets) for batch in batches]
-    quantile_levels = _pit_forecasts(pit_values, weights)
-    metrics.append(_compared_errors("quantile calibration error", quantile_levels, 1))
-    at_thresholds = [forecasts_at(targets, batch, thresholds, weights) for batch in batches]
-    metrics.append(_compared_errors("threshold calibration error", at_thresholds, _N_BINS))
-    return Comparison(tuple(str(name) for name in dists), tuple(metrics), len(targets))
+    metrics.append(_compared_quantile_errors(values, weights))
+    forecasts = [forecasts_at(outcomes, batch, thresholds, weights, _N_BINS) for batch in batches]
+    metrics.append(_compared_threshold_errors(forecasts))
+    notes = (*_notes(outcomes, values, forecasts), *measure)
+    return Comparison(tuple(str(name) for name in dists), tuple(metrics), len(outcomes), notes)
+
+
+def _log_scores(
+    outcomes: Outcomes, batches: list[Distribution], values: list[PitIntervals]
+) -> tuple[list[Array], list[str]]:
+    """Return log scores of all models with respect to the same measure, and what that took.
+
+    A mass is not to be compared with a density. Where an outcome is on the mass at an end of one
+    model, the others' scores are those of what is seen there: P(Y <= end), or P(Y >= end).
+    """
+    scores = [log_score(outcomes, batch) for batch in batches]
+    heavy = [outcomes.exact_rows & one.spread for one in values]
+    odd = np.any(heavy, axis=0) & ~np.all(heavy, axis=0)
+    pairs = list(zip(heavy, values, strict=True))
+    at_low = odd & np.any([rows & (one.below <= _NOTHING) for rows, one in pairs], axis=0)
+    at_high = odd & np.any([rows & (one.upto >= 1 - _NOTHING) for rows, one in pairs], axis=0)
+    for score, batch, rows in zip(scores, batches, heavy, strict=True):
+        for end, tail in ((at_low & ~rows, batch.logcdf), (at_high & ~rows, batch.logsf)):
+            if end.any():
+                score[end] = tail(outcomes.lower)[end]
+    ends = at_low | at_high
+    return scores, _measure_in_words(int(ends.sum()), int((odd & ~ends).sum()))
+
+
+def _measure_in_words(n_ends: int, n_inner: int) -> list[str]:
+    notes = []
+    if n_ends:
+        notes.append(
+            f"{n_ends:,} outcomes are at an end that has a point mass in some models only: the log "
+            "scores of the others are those of P(Y <= end), or P(Y >= end)."
+        )
+    if n_inner:
+        notes.append(
+            f"{n_inner:,} outcomes are on point masses of some models only: their log scores do "
+            "not compare with densities of the others. Put all into regcal.Rounded of one step."
+        )
+    return notes
 
 
 def _row_metrics(
-    y: Array, dist: Distribution, coverage: float
+    outcomes: Outcomes,
+    dist: Distribution,
+    values: PitIntervals,
+    log_scores: Array,
+    coverage: float,
 ) -> Iterator[tuple[tuple[str, str], Array]]:
     """Yield the metrics that are means over rows, by name and direction."""
     percent = f"{100 * coverage:g} %"
-    pit_values = dist.cdf(y)
     low, high = dist.interval(coverage)
-    yield ("log score", "larger"), dist.logpdf(y)
-    yield ("CRPS", "smaller"), dist.crps(y)
-    yield (f"interval score {percent}", "smaller"), interval_score(y, dist, coverage)
-    yield ("coverage 50 %", "50 %"), covered(pit_values, 0.5).astype(float)
-    yield (f"coverage {percent}", percent), covered(pit_values, coverage).astype(float)
+    yield ("log score", "larger"), log_scores
+    yield ("CRPS", "smaller"), crps(outcomes, dist)
+    if outcomes.exact_rows.all():
+        yield (f"interval score {percent}", "smaller"), interval_score(outcomes, dist, coverage)
+    yield ("coverage 50 %", "50 %"), covered(values, 0.5)
+    yield (f"coverage {percent}", percent), covered(values, coverage)
     yield (f"width {percent}", "smaller"), high - low
     yield ("sharpness", "smaller"), dist.std()
+
+
+def _notes(
+    outcomes: Outcomes, values: list[PitIntervals], forecasts: list[Forecasts]
+) -> tuple[str, ...]:
+    """Return what was done with censored outcomes and point masses, in sentences."""
+    notes = []
+    if not outcomes.exact_rows.all():
+        notes.append(
+            f"{seen_in_words(outcomes)}: their log score is that of the interval, the one to "
+            "compare models by; their CRPS stops where y <= t is not known; there is no interval "
+            f"score; thresholds by {forecasts[0].method} within bins."
+        )
+    # models differ in their point masses only
+    spread = max((one.note for one in values), key=len)
+    if spread:
+        notes.append(f"{spread}, also for coverage.")
+    return tuple(notes)
 
 
 def _compared_rows(name: str, better: str, columns: list[Array], weights: Array) -> ComparedMetric:
@@ -248,55 +333,59 @@ def _compared_rows(name: str, better: str, columns: list[Array], weights: Array)
     )
 
 
-def _pit_forecasts(pit_values: list[Array], weights: Array) -> list[Forecasts]:
-    """Return quantile calibration as forecasts: the event is that the PIT is below a level."""
+def _compared_quantile_errors(values: list[PitIntervals], weights: Array) -> ComparedMetric:
     levels = checked_levels(None)
-    used = weights > 0
-    return [
-        Forecasts(
-            levels,
-            np.broadcast_to(levels, (int(used.sum()), len(levels))),
-            values[used, np.newaxis] <= levels,
-            weights[used],
-        )
-        for values in pit_values
-    ]
+    errors, left_out = [], []
+    for one in values:
+        gaps, noise = quantile_gaps(one, levels, weights)
+        errors.append(debiased_root(np.mean(gaps**2), np.mean(noise)))
+        below = np.stack([one.between(0.0, level) for level in levels], axis=1)
+        left_out.append(_left_out(partial(_raw_quantile_error, below, levels, weights), weights))
+    return _compared_errors("quantile calibration error", errors, left_out)
 
 
-def _compared_errors(name: str, forecasts: list[Forecasts], bins: int) -> ComparedMetric:
-    values = np.array([_calibration_error(one, bins) for one in forecasts])
-    left_out = np.stack([_jackknife_roots(one, bins) for one in forecasts])
+def _raw_quantile_error(below: Array, levels: Array, weights: Array, rows: np.ndarray) -> float:
+    shares = np.average(below[rows], axis=0, weights=weights[rows])
+    return float(np.sqrt(np.mean((shares - levels) ** 2)))
+
+
+def _compared_threshold_errors(forecasts: list[Forecasts]) -> ComparedMetric:
+    errors = [calibration_error(one, _N_BINS) for one in forecasts]
+    left_out = [_left_out(partial(_raw_threshold_error, one), one.weights) for one in forecasts]
+    return _compared_errors("threshold calibration error", errors, left_out)
+
+
+def _raw_threshold_error(forecasts: Forecasts, rows: np.ndarray) -> float:
+    kept = replace(
+        forecasts,
+        predicted=forecasts.predicted[rows],
+        happened=forecasts.happened[rows],
+        weights=forecasts.weights[rows],
+    )
+    table = ProbabilityBins(kept, _N_BINS)
+    return float(np.sqrt(table.over_thresholds(table.squared_gaps(kept.happened))))
+
+
+def _compared_errors(name: str, errors: list[float], left_out: list[Array]) -> ComparedMetric:
+    values, roots = np.array(errors), np.stack(left_out)
     return ComparedMetric(
         name,
         "smaller",
         values=values,
-        standard_errors=_jackknife_error(left_out),
+        standard_errors=_jackknife_error(roots),
         differences=values - values[0],
-        difference_errors=_jackknife_error(left_out - left_out[0]),
+        difference_errors=_jackknife_error(roots - roots[0]),
     )
 
 
-def _calibration_error(forecasts: Forecasts, bins: int) -> float:
-    table = ProbabilityBins(forecasts, bins)
-    return debiased_root(
-        table.squared_gaps(forecasts.happened).mean(), table.expected_noise().mean()
-    )
-
-
-def _jackknife_roots(forecasts: Forecasts, bins: int) -> Array:
+def _left_out(raw_error: Callable[[np.ndarray], float], weights: Array) -> Array:
     """Return raw errors without one group of rows at a time; noise is left in, as it is smooth."""
-    n_rows = len(forecasts.weights)
-    n_groups = min(_N_JACKKNIFE_GROUPS, n_rows)
-    group = np.arange(n_rows) % n_groups
+    used = np.flatnonzero(weights)
+    n_groups = min(_N_JACKKNIFE_GROUPS, len(used))
+    group = np.arange(len(used)) % n_groups
     roots = np.full(n_groups, np.nan)
     for g in range(n_groups if n_groups > 1 else 0):
-        kept = Forecasts(
-            forecasts.thresholds,
-            forecasts.predicted[group != g],
-            forecasts.happened[group != g],
-            forecasts.weights[group != g],
-        )
-        roots[g] = np.sqrt(ProbabilityBins(kept, bins).squared_gaps(kept.happened).mean())
+        roots[g] = raw_error(used[group != g])
     return roots
 
 

@@ -9,22 +9,23 @@ from typing import Any
 import numpy as np
 
 from regcal._validation import Array, as_float_array, check_column, check_weights
-from regcal.distributions import Distribution, as_distribution
-from regcal.distributions._quadrature import integrate
+from regcal.distributions import as_distribution
 from regcal.metrics._inputs import (
     check_level,
-    checked,
     checked_outcomes,
+    exact_numbers,
     standard_error,
     weighted_mean,
 )
+from regcal.metrics.censoring import known_events
 
 
 def log_score(y: Any, dist: Any) -> Array:
     """Return the log density of each target; larger is better.
 
     At a point mass it is the log of the mass. Of an outcome that is only known to lie in an
-    interval, it is the log probability of the interval: the censored log score.
+    interval, it is the log probability of the interval: the censored log score, which is proper
+    whatever was censored (Rindt et al., 2022) and so the one to compare models by.
 
     Parameters
     ----------
@@ -60,9 +61,14 @@ def log_score(y: Any, dist: Any) -> Array:
 def crps(y: Any, dist: Any) -> Array:
     """Return the continuous ranked probability score of each target; smaller is better.
 
+    It integrates the squared error of P(Y <= t) over all thresholds t, point masses included. Of
+    an outcome that is only known to lie in an interval, it integrates where it is known whether
+    y <= t: the survival CRPS (Avati et al., 2020), ``F**2`` below the interval and ``(1 - F)**2``
+    above it.
+
     Parameters
     ----------
-    y : array-like of shape (n_rows,)
+    y : array-like of shape (n_rows,), or Outcomes
         Observed targets.
     dist : Distribution or anything `as_distribution` takes
         One predictive distribution per target.
@@ -72,14 +78,24 @@ def crps(y: Any, dist: Any) -> Array:
     ndarray of shape (n_rows,)
         In the units of `y`; the absolute error for a point forecast.
 
+    Notes
+    -----
+    The survival CRPS is smaller the less was seen, so that it does not compare rows or data sets
+    with different censoring. Nor is it proper: even where censoring is independent of outcomes, a
+    wrong distribution may score better on average than the true one (Rindt et al., 2022). To
+    compare models on censored outcomes, use `log_score`.
+
     Examples
     --------
-    >>> from regcal import Normal, crps
+    >>> from regcal import Normal, Outcomes, crps
     >>> crps([0.0, 1.0], Normal([0.0, 0.0], [1.0, 1.0])).round(3)
     array([0.234, 0.602])
+    >>> seen = Outcomes.right_censored([0.0, 1.0], observed=[True, False])
+    >>> crps(seen, Normal([0.0, 0.0], [1.0, 1.0])).round(3)  # the second is at least 1
+    array([0.234, 0.596])
     """
-    y, dist = checked(y, dist)
-    return dist.crps(y)
+    outcomes, dist = checked_outcomes(y, dist)
+    return dist.interval_crps(outcomes.lower, outcomes.upper)
 
 
 def threshold_weighted_crps(
@@ -92,8 +108,8 @@ def threshold_weighted_crps(
 
     Parameters
     ----------
-    y : array-like of shape (n_rows,)
-        Observed targets.
+    y : array-like of shape (n_rows,), or Outcomes
+        Observed targets; intervals count as in `crps`.
     dist : Distribution or anything `as_distribution` takes
         One predictive distribution per target.
     lower, upper : float, default=-inf and inf
@@ -112,23 +128,11 @@ def threshold_weighted_crps(
     >>> threshold_weighted_crps([0.0, 1.0], dist, lower=1.0).round(4)
     array([0.0072, 0.0072])
     """
-    y, dist = checked(y, dist)
+    outcomes, dist = checked_outcomes(y, dist)
     if not lower < upper:
         msg = f"lower must be smaller than upper, got {lower} and {upper}. Swap the two."
         raise ValueError(msg)
-    parts = [_crps_between(y[rows], dist[rows], lower, upper) for rows in dist._integral_blocks()]
-    return np.concatenate(parts)
-
-
-def _crps_between(y: Array, dist: Distribution, lower: float, upper: float) -> Array:
-    outcome = y[:, np.newaxis]
-    # Also between the outcome and the outermost quantile, and cut off at the region's ends.
-    edges = np.clip(dist._panel_edges(outcome), lower, upper)
-
-    def squared_tail(points: Array) -> Array:
-        return np.where(points < outcome, dist._cdf(points), dist._sf(points)) ** 2
-
-    return integrate(squared_tail, edges)
+    return dist.interval_crps(outcomes.lower, outcomes.upper, lower, upper)
 
 
 def pinball_loss(y: Any, dist: Any, levels: Any) -> Array:
@@ -136,8 +140,8 @@ def pinball_loss(y: Any, dist: Any, levels: Any) -> Array:
 
     Parameters
     ----------
-    y : array-like of shape (n_rows,)
-        Observed targets.
+    y : array-like of shape (n_rows,), or Outcomes
+        Observed targets, which have to be numbers: intervals do not have this score.
     dist : Distribution or anything `as_distribution` takes
         One predictive distribution per target.
     levels : float or array-like of shape (n_levels,)
@@ -155,11 +159,12 @@ def pinball_loss(y: Any, dist: Any, levels: Any) -> Array:
     >>> pinball_loss([1.0, 0.0], Normal([0.0, 0.0], [1.0, 1.0]), 0.9).round(3)
     array([0.028, 0.128])
     """
-    y, dist = checked(y, dist)
+    outcomes, dist = checked_outcomes(y, dist)
+    targets = exact_numbers(outcomes, "pinball_loss")
     columns = check_column(np.atleast_1d(levels), "levels")
     for level in columns:
         check_level(level, "levels")
-    gaps = y[:, np.newaxis] - dist.ppf(columns[np.newaxis, :])
+    gaps = targets[:, np.newaxis] - dist.ppf(columns[np.newaxis, :])
     losses = np.maximum(columns * gaps, (columns - 1.0) * gaps)
     return losses[:, 0] if np.ndim(levels) == 0 else losses
 
@@ -169,8 +174,8 @@ def interval_score(y: Any, dist: Any, coverage: float = 0.9) -> Array:
 
     Parameters
     ----------
-    y : array-like of shape (n_rows,)
-        Observed targets.
+    y : array-like of shape (n_rows,), or Outcomes
+        Observed targets, which have to be numbers: intervals do not have this score.
     dist : Distribution or anything `as_distribution` takes
         One predictive distribution per target.
     coverage : float, default=0.9
@@ -188,10 +193,11 @@ def interval_score(y: Any, dist: Any, coverage: float = 0.9) -> Array:
     >>> interval_score([0.0, 2.0], Normal([0.0, 0.0], [1.0, 1.0]), 0.9).round(2)
     array([ 3.29, 10.39])
     """
-    y, dist = checked(y, dist)
+    outcomes, dist = checked_outcomes(y, dist)
+    targets = exact_numbers(outcomes, "interval_score")
     miss_rate = 1.0 - check_level(coverage, "coverage")
     low, high = dist.interval(coverage)
-    outside = np.maximum(low - y, 0.0) + np.maximum(y - high, 0.0)
+    outside = np.maximum(low - targets, 0.0) + np.maximum(targets - high, 0.0)
     return high - low + 2.0 / miss_rate * outside
 
 
@@ -224,8 +230,8 @@ def brier_score(y: Any, dist: Any, thresholds: Any) -> Array:
 
     Parameters
     ----------
-    y : array-like of shape (n_rows,)
-        Observed targets.
+    y : array-like of shape (n_rows,), or Outcomes
+        Observed targets. Intervals have this score at thresholds that are not inside of them.
     dist : Distribution or anything `as_distribution` takes
         One predictive distribution per target.
     thresholds : float or array-like of shape (n_thresholds,)
@@ -242,9 +248,10 @@ def brier_score(y: Any, dist: Any, thresholds: Any) -> Array:
     >>> brier_score([-1.0, 1.0], Normal([0.0, 0.0], [1.0, 1.0]), 0.0)
     array([0.25, 0.25])
     """
-    y, dist = checked(y, dist)
-    columns = check_column(np.atleast_1d(thresholds), "thresholds")[np.newaxis, :]
-    scores = (dist.cdf(columns) - (y[:, np.newaxis] <= columns)) ** 2
+    outcomes, dist = checked_outcomes(y, dist)
+    columns = check_column(np.atleast_1d(thresholds), "thresholds")
+    happened = known_events(outcomes, dist, columns)
+    scores = (dist.cdf(columns[np.newaxis, :]) - happened) ** 2
     return scores[:, 0] if np.ndim(thresholds) == 0 else scores
 
 

@@ -1,4 +1,8 @@
-"""Threshold calibration: for each t, outcomes y <= t against the predicted P(Y <= t)."""
+"""Threshold calibration: for each t, outcomes y <= t against the predicted P(Y <= t).
+
+Where outcomes are censored, so that for some rows nobody knows whether y <= t, frequencies in bins
+of the predicted probability are estimated by Kaplan and Meier's rule or Turnbull's.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,9 +13,18 @@ from scipy.optimize import isotonic_regression
 
 from regcal._random import child_generator
 from regcal._validation import Array, check_weights
+from regcal.distributions import Distribution
 from regcal.grids import QuantileGrid, make_thresholds
-from regcal.metrics._inputs import check_count, check_level, checked
-from regcal.metrics.calibration import CalibrationTest, compared_with_chance, debiased_root
+from regcal.metrics._inputs import check_count, check_level, checked_outcomes, seen_in_words
+from regcal.metrics.calibration import (
+    CalibrationTest,
+    PitIntervals,
+    compared_with_chance,
+    debiased_root,
+    pit_intervals,
+)
+from regcal.metrics.censoring import Ends, Split, known_events
+from regcal.outcomes import Outcomes
 
 # Where thresholds lie unless said otherwise: at quantiles of the outcomes.
 DEFAULT_THRESHOLDS = QuantileGrid(16)
@@ -22,24 +35,121 @@ _MAX_CELLS = 500
 
 @dataclass(frozen=True)
 class Forecasts:
-    """Predicted P(Y <= t) and what happened, rows × thresholds."""
+    """Predicted P(Y <= t) and what happened, rows × thresholds.
+
+    Where that is not known of all rows, `happened` has their influences on the estimated frequency
+    of their bin, which is their mean, and `information` says, thresholds × bins, how many known
+    labels a row is worth.
+    """
 
     thresholds: Array
     predicted: Array
     happened: np.ndarray
     weights: Array
+    information: Any = 1.0
+    method: str = ""
+    note: str = ""
 
 
-def forecasts_at(y: Any, dist: Any, thresholds: Any, sample_weight: Any) -> Forecasts:
-    """Return the binary forecasts that distributions make at thresholds; weight-0 rows dropped."""
-    y, dist = checked(y, dist)
-    weights = check_weights(sample_weight, len(y))
+def thresholds_for(spec: Any, outcomes: Outcomes, weights: Array) -> Array:
+    """Return thresholds for outcomes; of a censored one its known end, or the middle, counts."""
+    with np.errstate(invalid="ignore"):
+        middle = 0.5 * (outcomes.lower + outcomes.upper)
+    known = np.where(np.isinf(outcomes.lower), outcomes.upper, outcomes.lower)
+    return make_thresholds(spec, np.where(np.isfinite(middle), middle, known), weights)
+
+
+def forecasts_at(
+    y: Any, dist: Any, thresholds: Any, sample_weight: Any, bins: int | None = None
+) -> Forecasts:
+    """Return the binary forecasts that distributions make at thresholds; weight-0 rows dropped.
+
+    What happened is estimated within bins where it is not known of all rows; without bins that is
+    an error.
+    """
+    outcomes, dist = checked_outcomes(y, dist)
+    weights = check_weights(sample_weight, len(outcomes))
     if not weights.all():
         used = np.flatnonzero(weights)
-        y, dist, weights = y[used], dist[used], weights[used]
-    grid = make_thresholds(thresholds, y, weights)
+        outcomes, dist, weights = outcomes[used], dist[used], weights[used]
+    grid = thresholds_for(thresholds, outcomes, weights)
     predicted = np.clip(dist.cdf(grid[np.newaxis, :]), 0.0, 1.0)
-    return Forecasts(grid, predicted, y[:, np.newaxis] <= grid, weights)
+    if bins is None or outcomes.exact_rows.all():
+        return Forecasts(grid, predicted, known_events(outcomes, dist, grid), weights)
+    return _estimated(outcomes, dist, grid, predicted, weights, bins)
+
+
+def _estimated(
+    outcomes: Outcomes,
+    dist: Distribution,
+    thresholds: Array,
+    predicted: Array,
+    weights: Array,
+    bins: int,
+) -> Forecasts:
+    """Return forecasts of which it is not known for all rows what happened."""
+    ends = Ends(outcomes, dist)
+    happened = (outcomes.upper[:, np.newaxis] <= thresholds).astype(np.float64)
+    information = np.ones((len(thresholds), bins))
+    seen = pit_intervals(outcomes, dist)
+    for k, t in enumerate(thresholds):
+        known = ends.known(t)
+        bin_of = _bin_of(predicted[:, k], bins)
+        expected = _expected_labels(predicted[:, k], happened[:, k], known, seen)
+        for b in np.unique(bin_of[~known]):
+            rows = np.flatnonzero(bin_of == b)
+            w = weights[rows]
+            split = _predicted_split(dist[rows], w, predicted[rows, k])
+            happened[rows, k] = ends.influences(t, rows, w, split)
+            information[k, b] = _information(
+                expected[rows], predicted[rows, k], happened[rows, k], w
+            )
+    method = "Kaplan-Meier" if _one_sided(outcomes) else "Turnbull's estimate"
+    note = f"{seen_in_words(outcomes)}: frequencies by {method} within bins"
+    return Forecasts(thresholds, predicted, happened, weights, information, method, note)
+
+
+def _one_sided(outcomes: Outcomes) -> bool:
+    sides = (np.isinf(end) | outcomes.exact_rows for end in (outcomes.lower, outcomes.upper))
+    return any(side.all() for side in sides)
+
+
+def _expected_labels(q: Array, happened: Array, known: np.ndarray, seen: PitIntervals) -> Array:
+    """Return P(Y <= t) given what was seen, if the predictions are right."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        inside = np.clip((q - seen.below) / (seen.upto - seen.below), 0.0, 1.0)
+    return np.where(known, happened, np.where(np.isnan(inside), 0.5, inside))
+
+
+def _information(expected: Array, q: Array, influences: Array, weights: Array) -> float:
+    """Return how many known labels a row of a bin is worth.
+
+    It is the smaller of two estimates: the share of the labels' variance that is known if the
+    predictions are right, and the variance of known labels over that of the influences. The first
+    is too large where masses are estimated in between, the second is none without events.
+    """
+    missing, complete = (float(weights @ (p * (1 - p))) for p in (expected, q))
+    shares = [1.0 - missing / complete if complete > 0 else 0.0]
+    rate = np.average(influences, weights=weights)
+    variance = np.average((influences - rate) ** 2, weights=weights)
+    if 0 < rate < 1 and variance > 0:
+        shares.append(rate * (1 - rate) / variance)
+    return float(np.clip(min(shares), 1.0 / len(q), 1.0))  # at least one of its rows
+
+
+def _predicted_split(dist: Distribution, weights: Array, q: Array) -> Split:
+    """Return how predictions split an interval that the rows of a group cannot."""
+
+    def split(low: float, closed: bool, high: float) -> float:
+        start = dist.cdf(low) - (dist.mass(low) if closed else 0.0)
+        inside = float(weights @ (dist.cdf(high) - start))
+        return float(np.clip(weights @ (q - start) / inside, 0.0, 1.0)) if inside > 0 else 0.5
+
+    return split
+
+
+def _bin_of(predicted: Array, bins: int) -> np.ndarray:
+    return np.minimum((predicted * bins).astype(np.intp), bins - 1)
 
 
 class ProbabilityBins:
@@ -49,16 +159,19 @@ class ProbabilityBins:
         n_thresholds = len(forecasts.thresholds)
         self.shape = (n_thresholds, bins)
         self._row_weights = forecasts.weights
-        bin_of = np.minimum((forecasts.predicted * bins).astype(np.intp), bins - 1)
+        bin_of = _bin_of(forecasts.predicted, bins)
         self._cells = (bin_of + np.arange(n_thresholds) * bins).ravel()
         weights, q = forecasts.weights[:, np.newaxis], forecasts.predicted
         self.weight = self._totals(np.broadcast_to(weights, q.shape))
         self.squared_weight = self._totals(np.broadcast_to(weights**2, q.shape))
         self.share = self.weight / forecasts.weights.sum()
         self.predicted = self._per_weight(self._totals(weights * q))
-        # Variance of a bin's frequency if every forecast in it is right.
+        # Variance of a bin's frequency if every forecast in it is right and known.
         variance = self._totals(weights**2 * q * (1 - q))
-        self.noise = self._per_weight(self._per_weight(variance))
+        self._noise = self._per_weight(self._per_weight(variance))
+        # A bin counts as much as is known in it, and its noise is larger by as much.
+        self.information = np.broadcast_to(forecasts.information, self.shape)
+        self.known = (self.share * self.information).sum(axis=1)
 
     def _totals(self, values: Array) -> Array:
         size = self.shape[0] * self.shape[1]
@@ -72,13 +185,25 @@ class ProbabilityBins:
         """Return the weighted frequency of the event in each bin."""
         return self._per_weight(self._totals(happened * self._row_weights[:, np.newaxis]))
 
+    def _squared_gaps(self, happened: np.ndarray) -> Array:
+        return (self.observed(happened) - self.predicted) ** 2
+
     def squared_gaps(self, happened: np.ndarray) -> Array:
         """Return the mean squared gap of each threshold."""
-        return (self.share * (self.observed(happened) - self.predicted) ** 2).sum(axis=1)
+        gaps = self._squared_gaps(happened)
+        return (self.share * self.information * gaps).sum(axis=1) / self.known
+
+    def simulated_gaps(self, happened: np.ndarray) -> Array:
+        """Return the same of events that were drawn, which are known, as if they were not."""
+        return (self.share * self._squared_gaps(happened)).sum(axis=1) / self.known
 
     def expected_noise(self) -> Array:
         """Return what sampling adds to the mean squared gap of each threshold."""
-        return (self.share * self.noise).sum(axis=1)
+        return (self.share * self._noise).sum(axis=1) / self.known
+
+    def over_thresholds(self, values: Array) -> Array:
+        """Return the mean over thresholds, the last axis; they count as much as is known."""
+        return np.average(values, axis=-1, weights=self.known)
 
 
 @dataclass(frozen=True)
@@ -97,6 +222,8 @@ class ReliabilityCurve:
     lower, upper : ndarray of shape (n_thresholds, n_points)
         Consistency band: where `observed` would lie if the model were calibrated.
     confidence : float
+    note : str
+        How frequencies were estimated, where outcomes are censored.
 
     Examples
     --------
@@ -115,6 +242,7 @@ class ReliabilityCurve:
     lower: Array
     upper: Array
     confidence: float
+    note: str = ""
 
 
 def reliability_curve(
@@ -129,8 +257,9 @@ def reliability_curve(
 
     Parameters
     ----------
-    y : array-like of shape (n_rows,)
-        Observed targets.
+    y : array-like of shape (n_rows,), or Outcomes
+        Observed targets. With censored ones frequencies are estimated as in
+        `threshold_calibration_error`.
     dist : Distribution or anything `as_distribution` takes
         One predictive distribution per target.
     thresholds : int, grid or array-like, default=QuantileGrid(16)
@@ -158,12 +287,13 @@ def reliability_curve(
     >>> curve.predicted.round(2), curve.observed.round(2)
     (array([[0.13, 0.37, 0.62, 0.87]]), array([[0.01, 0.1 , 0.25, 0.56]]))
     """
-    forecasts = forecasts_at(y, dist, thresholds, sample_weight)
-    table = ProbabilityBins(forecasts, check_count(bins, "bins"))
+    forecasts = forecasts_at(y, dist, thresholds, sample_weight, check_count(bins, "bins"))
+    table = ProbabilityBins(forecasts, bins)
     empty = table.weight == 0
     tail = (1.0 - check_level(confidence, "confidence")) / (2 * bins)
     with np.errstate(invalid="ignore", divide="ignore"):
-        trials = np.where(empty, 1, np.round(table.weight**2 / table.squared_weight))
+        trials = np.round(table.weight**2 / table.squared_weight * table.information)
+    trials = np.where(empty, 1, np.maximum(trials, 1))
     lower = stats.binom.ppf(tail, trials, table.predicted) / trials
     upper = stats.binom.isf(tail, trials, table.predicted) / trials
     observed = table.observed(forecasts.happened)
@@ -172,7 +302,14 @@ def reliability_curve(
         for values in (table.predicted, observed, np.maximum(lower, 0.0), np.minimum(upper, 1.0))
     )
     return ReliabilityCurve(
-        forecasts.thresholds, predicted, observed, table.share, lower, upper, confidence
+        forecasts.thresholds,
+        predicted,
+        observed,
+        table.share,
+        lower,
+        upper,
+        confidence,
+        forecasts.note,
     )
 
 
@@ -195,7 +332,7 @@ def isotonic_reliability_curve(
     Parameters
     ----------
     y, dist, thresholds, sample_weight
-        As in `reliability_curve`.
+        As in `reliability_curve`, but it has to be known of all rows whether y <= t.
     confidence : float, default=0.95
         Probability that a calibrated line lies inside the band, at each point.
     n_points : int, default=101
@@ -300,9 +437,15 @@ def threshold_calibration_error(
     Rows are put into bins by their predicted P(Y <= t); a gap is the difference between the mean
     prediction and the frequency of the event in a bin.
 
+    With censored outcomes the frequency in a bin is that of Kaplan and Meier's estimate, or of
+    Turnbull's if outcomes are censored on both sides or between two values. It assumes that what
+    was censored is independent of the outcome among the rows of a bin. What rows cannot tell, such
+    as beyond the last censoring, is split as predicted. Bins and thresholds count by how much is
+    known in them, and their noise is larger by as much.
+
     Parameters
     ----------
-    y : array-like of shape (n_rows,)
+    y : array-like of shape (n_rows,), or Outcomes
         Observed targets.
     dist : Distribution or anything `as_distribution` takes
         One predictive distribution per target.
@@ -329,10 +472,16 @@ def threshold_calibration_error(
     >>> round(threshold_calibration_error(y, Normal(mean + 0.5, np.ones(2000))), 2)
     0.12
     """
-    forecasts = forecasts_at(y, dist, thresholds, sample_weight)
-    table = ProbabilityBins(forecasts, check_count(bins, "bins"))
+    forecasts = forecasts_at(y, dist, thresholds, sample_weight, check_count(bins, "bins"))
+    return calibration_error(forecasts, bins)
+
+
+def calibration_error(forecasts: Forecasts, bins: int) -> float:
+    """Return the root mean squared gap over rows and thresholds with expected noise removed."""
+    table = ProbabilityBins(forecasts, bins)
+    squared = table.squared_gaps(forecasts.happened)
     return debiased_root(
-        table.squared_gaps(forecasts.happened).mean(), table.expected_noise().mean()
+        table.over_thresholds(squared), table.over_thresholds(table.expected_noise())
     )
 
 
@@ -408,11 +557,11 @@ def threshold_calibration_test(
     >>> threshold_calibration_test(y, Normal(mean + 1, np.ones(500)), random_state=0).p_value
     0.005
     """
-    forecasts = forecasts_at(y, dist, thresholds, sample_weight)
-    table = ProbabilityBins(forecasts, check_count(bins, "bins"))
+    forecasts = forecasts_at(y, dist, thresholds, sample_weight, check_count(bins, "bins"))
+    table = ProbabilityBins(forecasts, bins)
     squared, noise = table.squared_gaps(forecasts.happened), table.expected_noise()
     simulated = _simulated_gaps(forecasts, table, n_simulations, child_generator(random_state))
-    overall = compared_with_chance(squared.mean(), float(noise.mean()), simulated.mean(axis=1))
+    overall = compared_with_chance(*map(table.over_thresholds, (squared, noise, simulated)))
     gaps = forecasts.predicted - forecasts.happened
     return ThresholdCalibrationTest(
         **vars(overall),
@@ -430,7 +579,7 @@ def _simulated_gaps(
     n_rows = len(forecasts.weights)
     return np.stack(
         [
-            table.squared_gaps(rng.uniform(size=(n_rows, 1)) <= forecasts.predicted)
+            table.simulated_gaps(rng.uniform(size=(n_rows, 1)) <= forecasts.predicted)
             for _ in range(check_count(n_simulations, "n_simulations"))
         ]
     )
@@ -488,8 +637,8 @@ def brier_decomposition(
 
     Parameters
     ----------
-    y : array-like of shape (n_rows,)
-        Observed targets.
+    y : array-like of shape (n_rows,), or Outcomes
+        Observed targets; it has to be known of all rows whether y <= t.
     dist : Distribution or anything `as_distribution` takes
         One predictive distribution per target.
     thresholds : int, grid or array-like, default=QuantileGrid(16)

@@ -1,5 +1,6 @@
 """What all displays share: axes, colours, and the way from an estimator to its predictions."""
 
+import textwrap
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -45,7 +46,7 @@ class Display:
         ----------
         estimator : object with ``predict_dist(X)``
         X : array-like of shape (n_rows, n_features)
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_rows,), or Outcomes
         **options
             As in `from_predictions`. The estimator's class is the default `name`.
 
@@ -87,6 +88,21 @@ def colour_bar(ax: "Axes", mappable: Any, label: str, **options: Any) -> Any:
     """Add a colour bar as high as the axes, whatever their shape."""
     figure: Any = ax.figure
     return figure.colorbar(mappable, cax=ax.inset_axes((1.04, 0, 0.045, 1)), label=label, **options)
+
+
+def note_below(ax: "Axes", note: str) -> None:
+    """Write what was done with censored outcomes and point masses under the axes."""
+    if note:
+        ax.annotate(
+            textwrap.fill(note, 46),
+            (0, 0),
+            (0, -34),
+            xycoords="axes fraction",
+            textcoords="offset points",
+            verticalalignment="top",
+            fontsize="x-small",
+            color=GREY,
+        )
 
 
 def unit_square(ax: "Axes") -> None:

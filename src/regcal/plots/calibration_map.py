@@ -4,9 +4,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from regcal._validation import Array, check_targets
-from regcal.distributions import as_distribution
-from regcal.grids import make_thresholds
+from regcal._validation import Array
+from regcal.distributions import Distribution
+from regcal.metrics._inputs import checked_outcomes
+from regcal.metrics.thresholds import thresholds_for
+from regcal.outcomes import Outcomes
 from regcal.plots._base import BLUE, VERMILLION, Display, colour_bar, legend_above
 
 if TYPE_CHECKING:
@@ -83,8 +85,9 @@ class CalibrationMapDisplay(Display):
 
         Parameters
         ----------
-        y : array-like of shape (n_rows,)
-            Outcomes of the rows that the calibrator was fitted on.
+        y : array-like of shape (n_rows,), or Outcomes
+            Outcomes of the rows that the calibrator was fitted on. Pairs of which it is not known
+            whether y <= t are left out.
         dist : Distribution or anything `as_distribution` takes
             Their predictions before calibration.
         calibrator : fitted calibrator
@@ -106,8 +109,10 @@ class CalibrationMapDisplay(Display):
                 "Gaussian-process calibrator."
             )
             raise TypeError(msg)
-        thresholds = make_thresholds(getattr(calibrator, "thresholds_", _DEFAULT_COUNT), y)
-        points, happened = _pairs(y, dist, thresholds, max_points, random_state)
+        outcomes, dist = checked_outcomes(y, dist)
+        spec = getattr(calibrator, "thresholds_", _DEFAULT_COUNT)
+        thresholds = thresholds_for(spec, outcomes, np.ones(len(outcomes)))
+        points, happened = _pairs(outcomes, dist, thresholds, max_points, random_state)
         q = np.linspace(0.0, 1.0, _GRID)
         t = np.linspace(thresholds[0], thresholds[-1], _GRID)
         calibrated = calibrator.calibration_map(t[:, np.newaxis], q[np.newaxis, :])
@@ -164,13 +169,14 @@ class CalibrationMapDisplay(Display):
 
 
 def _pairs(
-    y: Any, dist: Any, thresholds: Array, max_points: int, random_state: Any
+    outcomes: Outcomes, dist: Distribution, thresholds: Array, max_points: int, random_state: Any
 ) -> tuple[Array, np.ndarray]:
     """Return predicted probability, threshold and event of some pairs of row and threshold."""
-    dist = as_distribution(dist)
-    y = check_targets(y, len(dist))
-    n_pairs = len(y) * len(thresholds)
+    n_pairs = len(outcomes) * len(thresholds)
     rng = np.random.default_rng(random_state)
     chosen = rng.choice(n_pairs, size=min(max_points, n_pairs), replace=False)
     rows, columns = chosen // len(thresholds), thresholds[chosen % len(thresholds)]
-    return np.stack([dist[rows].cdf(columns), columns], axis=1), y[rows] <= columns
+    happened = outcomes.upper[rows] <= columns
+    known = happened | (outcomes.lower[rows] > columns)
+    points = np.stack([dist[rows].cdf(columns), columns], axis=1)
+    return points[known], happened[known]

@@ -6,6 +6,9 @@ import numpy as np
 
 from regcal._validation import Array, check_column, check_targets
 from regcal.distributions import as_distribution
+from regcal.distributions.masses import point_masses
+from regcal.metrics._inputs import checked_outcomes
+from regcal.outcomes import Outcomes
 from regcal.plots._base import BLUE, VERMILLION, Display, colour_bar, legend_above, predicted
 
 if TYPE_CHECKING:
@@ -18,6 +21,9 @@ _N_LINES = 300
 class DensityDisplay(Display):
     """The predicted density of the target over a feature, with the mean and the data on top.
 
+    Point masses are drawn as dots, the larger the more probable; outcomes between two
+    values as lines, and those at least or at most a value as triangles that point there.
+
     Parameters
     ----------
     feature : ndarray of shape (n_columns,)
@@ -28,6 +34,10 @@ class DensityDisplay(Display):
         Predicted means.
     data : ndarray of shape (n_rows, 2), optional
         Feature and outcome of observed rows.
+    intervals : ndarray of shape (n_rows, 3), optional
+        Feature and both ends of rows of which an interval was observed.
+    masses : ndarray of shape (n_masses, 3), optional
+        Feature, place and size of point masses.
     name : str, optional
         Title of the panel.
     feature_name, target_name : str, optional
@@ -52,6 +62,8 @@ class DensityDisplay(Display):
         mean: Array,
         data: Array | None = None,
         *,
+        intervals: Array | None = None,
+        masses: Array | None = None,
         name: str | None = None,
         feature_name: str = "Feature x",
         target_name: str = "Target y",
@@ -61,6 +73,8 @@ class DensityDisplay(Display):
         self.density = density
         self.mean = mean
         self.data = data
+        self.intervals = np.empty((0, 3)) if intervals is None else intervals
+        self.masses = np.empty((0, 3)) if masses is None else masses
         self.name = name
         self.feature_name = feature_name
         self.target_name = target_name
@@ -82,8 +96,8 @@ class DensityDisplay(Display):
 
         Parameters
         ----------
-        y : array-like of shape (n_rows,) or None
-            Outcomes, drawn as points; None for none.
+        y : array-like of shape (n_rows,), Outcomes or None
+            Outcomes, drawn as points, lines or triangles; None for none.
         dist : Distribution or anything `as_distribution` takes
         x : array-like of shape (n_rows,)
             The feature, one value per distribution.
@@ -100,20 +114,23 @@ class DensityDisplay(Display):
         column = check_column(x, "x")
         check_targets(column, len(dist))
         if data is None and y is not None:
-            data = (column, check_targets(y, len(dist)))
-        if data is not None:
-            data = np.stack([check_column(part, "data") for part in data], axis=1)
+            data = (column, checked_outcomes(y, dist)[0])
+        points, intervals = _split_data(data)
         values, rows = np.unique(column, return_index=True)
         chosen = np.unique(np.linspace(0, len(values) - 1, _MAX_COLUMNS).astype(int))
         shown = dist[rows[chosen]]
-        targets = _target_range(shown.ppf(np.array([[0.01, 0.99]])), data)
-        density = shown.pdf(targets[np.newaxis, :]).T
+        targets = _target_range(shown.ppf(np.array([[0.01, 0.99]])), points, intervals)
+        grid = targets[np.newaxis, :]
+        density = np.where(shown.mass(grid) > 0, 0.0, shown.pdf(grid)).T
+        masses = zip(values[chosen], point_masses(shown), strict=True)
         return cls(
             values[chosen],
             targets,
             density,
             shown.mean(),
-            data,
+            points,
+            intervals=intervals,
+            masses=np.concatenate([np.insert(m, 0, x, axis=1) for x, m in masses]),
             name=name,
             feature_name=feature_name,
             target_name=target_name,
@@ -136,8 +153,8 @@ class DensityDisplay(Display):
         ----------
         estimator : object with ``predict_dist(X)``
         X : array-like of shape (n_rows, n_features)
-        y : array-like of shape (n_rows,) or None
-            Outcomes, drawn as points.
+        y : array-like of shape (n_rows,), Outcomes or None
+            Outcomes, drawn as points, lines or triangles.
         feature : int, default=0
             Number of the column.
         n_columns : int, default=200
@@ -188,6 +205,10 @@ class DensityDisplay(Display):
                 linewidths=0,
                 label="data",
             )
+        self._draw_intervals(ax)
+        if len(self.masses):
+            feature, place, size = self.masses.T
+            ax.scatter(feature, place, 30 * size, color="black", linewidths=0, label="point masses")
         ax.plot(self.feature, self.mean, color=VERMILLION, linewidth=1.8, label="predicted mean")
         ax.set(xlabel=self.feature_name, ylabel=self.target_name)
         ax.set_ylim(self.targets[0], self.targets[-1])
@@ -195,12 +216,43 @@ class DensityDisplay(Display):
         self.colorbar_ = colour_bar(ax, image, "Predicted density", extend="max")
         return self
 
+    def _draw_intervals(self, ax: "Axes") -> None:
+        feature, low, high = self.intervals.T
+        inner = np.isfinite(low) & np.isfinite(high)
+        ax.vlines(feature[inner], low[inner], high[inner], color=BLUE, alpha=0.4, linewidth=1)
+        for rows, known, marker, label in (
+            (np.isinf(high), low, "^", "at least"),
+            (np.isinf(low), high, "v", "at most"),
+        ):
+            if rows.any():
+                ax.scatter(
+                    feature[rows],
+                    known[rows],
+                    12,
+                    marker=marker,
+                    color=BLUE,
+                    alpha=0.5,
+                    linewidths=0,
+                    label=label,
+                )
 
-def _target_range(quantiles: Array, data: Array | None) -> Array:
+
+def _split_data(data: Any) -> tuple[Array | None, Array | None]:
+    """Return feature and outcome of what was seen as numbers, and both ends of the rest."""
+    if data is None:
+        return None, None
+    feature, outcomes = check_column(data[0], "data"), Outcomes.of(data[1])
+    table = np.stack([feature, outcomes.lower, outcomes.upper], axis=1)
+    exact = outcomes.exact_rows
+    return table[exact, :2], table[~exact]
+
+
+def _target_range(quantiles: Array, *data: Array | None) -> Array:
     """Return targets that hold the data and nearly all mass of nearly all rows."""
     # A few rows with long tails must not squeeze all others.
     ends = [np.quantile(quantiles[:, 0], 0.2), np.quantile(quantiles[:, 1], 0.8)]
-    if data is not None:
-        ends += [data[:, 1].min(), data[:, 1].max()]
+    for table in data:
+        values = np.empty(0) if table is None else table[:, 1:]
+        ends += list(values[np.isfinite(values)])
     margin = 0.03 * (max(ends) - min(ends))
     return np.linspace(min(ends) - margin, max(ends) + margin, _N_LINES)

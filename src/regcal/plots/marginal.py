@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from regcal.metrics.calibration import CoverageCurve, PitHistogram, coverage_curve, pit_histogram
-from regcal.plots._base import BAND, BLUE, GREY, Display, unit_square
+from regcal.plots._base import BAND, BLUE, GREY, Display, note_below, unit_square
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,7 +54,7 @@ class PitHistogramDisplay(Display):
 
         Parameters
         ----------
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_rows,), or Outcomes
         dist : Distribution or anything `as_distribution` takes
         bins : int, default=10
         sample_weight : array-like of shape (n_rows,), optional
@@ -82,6 +82,7 @@ class PitHistogramDisplay(Display):
         ax.set(xlim=(0, 1), ylim=(0, top), xlabel="PIT value F(y)", ylabel="Density")
         ax.set_title(self.name or "")
         ax.legend(loc="upper center", frameon=False, fontsize="small")
+        note_below(ax, bars.note)
         return self
 
 
@@ -128,7 +129,7 @@ class CoverageDisplay(Display):
 
         Parameters
         ----------
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_rows,), or Outcomes
         dist : Distribution or anything `as_distribution` takes
         levels : array-like of shape (n_levels,), optional
             Nominal coverages; 0.05, 0.10, ..., 0.95 by default.
@@ -175,3 +176,4 @@ class CoverageDisplay(Display):
             label=f"{100 * curve.confidence:g} % band",
         )
         ax.set(xlabel="Nominal coverage", ylabel="Observed coverage")
+        note_below(ax, curve.note)

@@ -11,7 +11,7 @@ from regcal.metrics.thresholds import (
     isotonic_reliability_curve,
     reliability_curve,
 )
-from regcal.plots._base import BAND, BLUE, Display, colour_bar, unit_square
+from regcal.plots._base import BAND, BLUE, Display, colour_bar, note_below, unit_square
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,13 +66,14 @@ class ReliabilityDisplay(Display):
 
         Parameters
         ----------
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_rows,), or Outcomes
         dist : Distribution or anything `as_distribution` takes
         thresholds : int, grid or array-like, default=QuantileGrid(16)
         bins : int, default=8
             Bins of the predicted probability, as in the paper; not used when `isotonic`.
         isotonic : bool, default=False
-            Estimate frequencies by isotonic regression, with simulated bands.
+            Estimate frequencies by isotonic regression, with simulated bands. It has to be known
+            of all rows whether y <= t.
         sample_weight : array-like of shape (n_rows,), optional
         confidence : float, default=0.95
             Of the bands, see `reliability_curve` and `isotonic_reliability_curve`.
@@ -111,6 +112,7 @@ class ReliabilityDisplay(Display):
         else:
             title = f"{title}, t = {thresholds[0]:.4g}".removeprefix(", ")
         ax.set_title(title)
+        note_below(ax, self.curve.note)
         return self
 
     def _draw_line(self, ax: "Axes", k: int, colour: Any) -> None:

@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from regcal._validation import Array, check_targets
+from regcal._validation import Array
 from regcal.distributions import Distribution, as_distribution
+from regcal.distributions.masses import point_masses, points_beside
+from regcal.metrics._inputs import checked_outcomes
 from regcal.plots._base import CYCLE, GREY, unit_square
 
 if TYPE_CHECKING:
@@ -18,16 +20,20 @@ _STYLES = ("--", "-", "-.", ":")
 class RowDisplay:
     """Densities, calibrated against uncalibrated CDF, and CDFs of one row, side by side.
 
+    Point masses are bars beside the densities, on an axis of their own, and steps of the CDFs.
+
     Parameters
     ----------
     points : ndarray of shape (n_points,)
         Values of the target.
     densities, cdfs : dict from str to ndarray of shape (n_points,)
         By model; the first is the one before calibration.
-    outcome : float, optional
-        The row's observed target.
+    outcome : float or pair of float, optional
+        The row's observed target, or both ends of the interval that holds it.
     name : str, optional
         Title of the figure.
+    masses : dict from str to ndarray of shape (n_masses, 2), optional
+        Place and size of point masses, by model.
 
     Attributes
     ----------
@@ -53,14 +59,16 @@ class RowDisplay:
         points: Array,
         densities: dict[str, Array],
         cdfs: dict[str, Array],
-        outcome: float | None = None,
+        outcome: float | tuple[float, float] | None = None,
         name: str | None = None,
+        masses: dict[str, Array] | None = None,
     ) -> None:
         self.points = points
         self.densities = densities
         self.cdfs = cdfs
         self.outcome = outcome
         self.name = name
+        self.masses = {} if masses is None else masses
 
     @classmethod
     def from_predictions(
@@ -77,7 +85,7 @@ class RowDisplay:
 
         Parameters
         ----------
-        y : array-like of shape (n_rows,) or None
+        y : array-like of shape (n_rows,), Outcomes or None
             Outcomes; None to leave the outcome out.
         dists : mapping from str to Distribution or anything `as_distribution` takes
             Predictions by name; the first is the one before calibration.
@@ -94,15 +102,18 @@ class RowDisplay:
             msg = f'Got {len(dists)} prediction(s). Pass two or more: {{"before": a, "after": b}}.'
             raise ValueError(msg)
         batches = {str(key): as_distribution(dist) for key, dist in dists.items()}
-        outcome = None
+        outcome: float | tuple[float, float] | None = None
         if y is not None:
-            outcome = float(check_targets(y, len(next(iter(batches.values()))))[row])
+            seen = checked_outcomes(y, next(iter(batches.values())))[0][int(row)]
+            low, high = float(seen.lower[0]), float(seen.upper[0])
+            outcome = low if low == high else (low, high)
         rows = {key: dist[int(row)] for key, dist in batches.items()}
-        points = _shared_range(list(rows.values()), outcome, n_points)
+        masses = {key: point_masses(dist)[0] for key, dist in rows.items()}
+        points = _shared_range(list(rows.values()), outcome, masses, n_points)
         grid = points[np.newaxis, :]
         densities = {key: dist.pdf(grid)[0] for key, dist in rows.items()}
         cdfs = {key: dist.cdf(grid)[0] for key, dist in rows.items()}
-        return cls(points, densities, cdfs, outcome, name).plot(ax)
+        return cls(points, densities, cdfs, outcome, name, masses).plot(ax)
 
     @classmethod
     def from_estimator(cls, estimators: Mapping[str, Any], X: Any, y: Any, **options: Any) -> Self:
@@ -113,7 +124,7 @@ class RowDisplay:
         estimators : mapping from str to object with ``predict_dist(X)``
             The first is the one before calibration.
         X : array-like of shape (n_rows, n_features)
-        y : array-like of shape (n_rows,) or None
+        y : array-like of shape (n_rows,), Outcomes or None
         **options
             As in `from_predictions`.
 
@@ -140,6 +151,7 @@ class RowDisplay:
         density_ax, map_ax, cdf_ax = self.axes_
         self.figure_ = density_ax.figure
         self._draw_curves(density_ax, self.densities, "Density")
+        self._draw_masses(density_ax)
         self._draw_map(map_ax)
         self._draw_curves(cdf_ax, self.cdfs, "P(Y ≤ t)")
         density_ax.set_ylim(bottom=0)
@@ -150,10 +162,23 @@ class RowDisplay:
     def _draw_curves(self, ax: "Axes", curves: dict[str, Array], label: str) -> None:
         for k, (key, values) in enumerate(curves.items()):
             ax.plot(self.points, values, color=CYCLE[k % 6], linestyle=_STYLES[k % 4], label=key)
-        if self.outcome is not None:
+        if isinstance(self.outcome, tuple):
+            low, high = np.clip(self.outcome, self.points[0], self.points[-1])
+            ax.axvspan(low, high, color=GREY, alpha=0.15, linewidth=0, label="outcome", zorder=0)
+        elif self.outcome is not None:
             ax.axvline(self.outcome, color=GREY, linewidth=1.2, label="outcome", zorder=0)
         ax.set(xlabel="Target t", ylabel=label)
         ax.margins(x=0)
+
+    def _draw_masses(self, density_ax: "Axes") -> None:
+        if not any(len(table) for table in self.masses.values()):
+            return
+        ax = density_ax.twinx()
+        for k, table in enumerate(self.masses.values()):
+            ax.vlines(table[:, 0], 0, table[:, 1], color=CYCLE[k % 6], linestyle=_STYLES[k % 4])
+            ax.plot(*table.T, color=CYCLE[k % 6], linestyle="", marker="o", markersize=4)
+        ax.set_ylim(0, None)
+        ax.set_ylabel("P(Y = t), bars")
 
     def _draw_map(self, ax: "Axes") -> None:
         unit_square(ax)
@@ -174,11 +199,15 @@ class RowDisplay:
             self.axes_[2].legend(handles, labels, loc="best", fontsize="small")
 
 
-def _shared_range(dists: list[Distribution], outcome: float | None, n_points: int) -> Array:
-    """Return points that hold nearly all mass of all rows, and the outcome."""
+def _shared_range(
+    dists: list[Distribution], outcome: Any, masses: dict[str, Array], n_points: int
+) -> Array:
+    """Return points that hold nearly all mass of all rows, and the outcome; none at a mass."""
     ends = np.concatenate([dist.ppf(np.array([[0.005, 0.995]]))[0] for dist in dists])
     if outcome is not None:
         ends = np.append(ends, outcome)
-    low, high = float(ends.min()), float(ends.max())
-    margin = 0.03 * (high - low)
-    return np.linspace(low - margin, high + margin, n_points)
+    ends = ends[np.isfinite(ends)]
+    margin = 0.03 * np.ptp(ends) or 0.5
+    places = np.unique(np.concatenate([table[:, 0] for table in masses.values()]))
+    low, high = ends.min(keepdims=True) - margin, ends.max(keepdims=True) + margin
+    return points_beside(low, high, n_points, [places])[0]

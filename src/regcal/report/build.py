@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from regcal._validation import check_targets, check_weights
+from regcal._validation import check_weights
 from regcal._version import __version__
-from regcal.distributions import as_distribution
+from regcal.metrics._inputs import checked_outcomes
 from regcal.metrics.thresholds import DEFAULT_THRESHOLDS
 from regcal.report.content import Content, compute_content
 from regcal.report.verdict import verdict_of
@@ -39,8 +39,9 @@ def report(
 
     Parameters
     ----------
-    y : array-like of shape (n_rows,)
-        Outcomes of rows that neither model nor calibrator has seen.
+    y : array-like of shape (n_rows,), or Outcomes
+        Outcomes of rows that neither model nor calibrator has seen. The page says how censored
+        ones were counted.
     dist : Distribution or anything `as_distribution` takes
         The predictions to judge.
     before : Distribution or anything `as_distribution` takes, optional
@@ -78,20 +79,19 @@ def report(
     ...     "No sign of miscalibration" in file.read_text(encoding="utf-8")
     True
     """
-    dists = [as_distribution(one) for one in (before, dist) if one is not None]
-    targets = check_targets(y, len(dists[0]))
-    check_targets(targets, len(dists[-1]))
+    seen = [checked_outcomes(y, one) for one in (before, dist) if one is not None]
+    outcomes, dists = seen[0][0], [one for _, one in seen]
     labels = _checked_names(names, len(dists))
     file = Path(path)
     if not file.parent.is_dir() or file.is_dir():
         msg = f"Cannot write the report to {str(file)!r}: name a file in a folder that exists."
         raise FileNotFoundError(msg)
     content = compute_content(
-        targets,
+        outcomes,
         dict(zip(labels, dists, strict=True)),
-        check_weights(sample_weight, len(targets)),
+        check_weights(sample_weight, len(outcomes)),
         thresholds=thresholds,
-        row_names=_checked_row_names(row_names, len(targets)),
+        row_names=_checked_row_names(row_names, len(outcomes)),
         random_state=random_state,
     )
     file.write_text(_render(content, str(title), str(target_name)), encoding="utf-8")

@@ -8,7 +8,7 @@ import numpy as np
 from regcal._random import child_generator
 from regcal._validation import Array
 from regcal.distributions import Distribution
-from regcal.grids import make_thresholds
+from regcal.distributions.masses import point_masses, points_beside
 from regcal.metrics.calibration import (
     CoverageCurve,
     PitHistogram,
@@ -23,7 +23,9 @@ from regcal.metrics.thresholds import (
     ThresholdCalibrationTest,
     reliability_curve,
     threshold_calibration_test,
+    thresholds_for,
 )
+from regcal.outcomes import Outcomes
 
 # Beyond these numbers of rows a random part is used: probabilities are cheap, integrals are not.
 _MAX_TEST_ROWS = 20_000
@@ -46,14 +48,20 @@ class ModelContent:
 
 @dataclass(frozen=True)
 class ExplorerRow:
-    """One row of the explorer: probabilities and densities on its own grid of the target."""
+    """One row of the explorer: probabilities and densities on its own grid of the target.
+
+    Points are shares of the way from low to high. Masses are their places, such shares too, and
+    sizes, of each model. An outcome is both ends of what was seen of it.
+    """
 
     name: str
-    outcome: float
+    outcome: tuple[float, float]
     low: float
     high: float
+    points: Array
     cdf: list[Array]
     density: list[Array]
+    masses: list[Array]
 
 
 @dataclass(frozen=True)
@@ -95,7 +103,7 @@ def _model_data(model: ModelContent) -> dict[str, Any]:
 
 
 def compute_content(
-    y: Array,
+    outcomes: Outcomes,
     dists: dict[str, Distribution],
     weights: Array,
     *,
@@ -108,16 +116,16 @@ def compute_content(
     used = np.flatnonzero(weights)
     rows = _some(used, _MAX_TEST_ROWS, rng)
     # All models and tables are judged at the same thresholds.
-    grid = make_thresholds(thresholds, y[rows], weights[rows])
+    grid = thresholds_for(thresholds, outcomes[rows], weights[rows])
     models = [
-        _model_content(name, y[rows], dist[rows], weights[rows], grid, rng)
+        _model_content(name, outcomes[rows], dist[rows], weights[rows], grid, rng)
         for name, dist in dists.items()
     ]
     scored = _some(rows, _MAX_SCORE_ROWS, rng)
     parts = {name: dist[scored] for name, dist in dists.items()}
-    comparison = compare(y[scored], parts, weights[scored], thresholds=grid)
+    comparison = compare(outcomes[scored], parts, weights[scored], thresholds=grid)
     explored = _some(rows, _MAX_EXPLORER_ROWS, rng)
-    explorer = _explorer_rows(y, list(dists.values()), explored, row_names)
+    explorer = _explorer_rows(outcomes, list(dists.values()), explored, row_names)
     return Content(len(used), len(rows), comparison, models, explorer)
 
 
@@ -129,7 +137,7 @@ def _some(rows: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def _model_content(
-    name: str, y: Array, dist: Distribution, weights: Array, thresholds: Array, rng: Any
+    name: str, y: Outcomes, dist: Distribution, weights: Array, thresholds: Array, rng: Any
 ) -> ModelContent:
     return ModelContent(
         name=name,
@@ -144,24 +152,41 @@ def _model_content(
 
 
 def _explorer_rows(
-    y: Array, dists: list[Distribution], rows: np.ndarray, row_names: list[str] | None
+    outcomes: Outcomes, dists: list[Distribution], rows: np.ndarray, row_names: list[str] | None
 ) -> list[ExplorerRow]:
-    parts = [dist[rows] for dist in dists]
-    ends = np.concatenate([part.ppf(np.array([[0.005, 0.995]])) for part in parts], axis=1)
-    ends = np.concatenate([ends, y[rows, np.newaxis]], axis=1)
-    low, high = ends.min(axis=1), ends.max(axis=1)
-    margin = 0.05 * (high - low)
-    grids = np.linspace(low - margin, high + margin, _EXPLORER_POINTS, axis=1)
+    parts, seen = [dist[rows] for dist in dists], outcomes[rows]
+    masses = [point_masses(part) for part in parts]
+    places = [
+        np.unique(np.concatenate([m[:, 0] for m in tables])) for tables in zip(*masses, strict=True)
+    ]
+    low, high = _explorer_ranges(parts, seen)
+    grids = points_beside(low, high, _EXPLORER_POINTS, places)
     cdfs = [part.cdf(grids) for part in parts]
     densities = [part.pdf(grids) for part in parts]
+    width = high - low
     return [
         ExplorerRow(
             name=str(rows[k]) if row_names is None else row_names[rows[k]],
-            outcome=float(y[rows[k]]),
-            low=float(grids[k, 0]),
-            high=float(grids[k, -1]),
+            outcome=(float(seen.lower[k]), float(seen.upper[k])),
+            low=float(low[k]),
+            high=float(high[k]),
+            points=(grids[k] - low[k]) / width[k],
             cdf=[cdf[k] for cdf in cdfs],
             density=[density[k] for density in densities],
+            masses=[(tables[k] - [low[k], 0.0]) / [width[k], 1.0] for tables in masses],
         )
         for k in range(len(rows))
     ]
+
+
+def _explorer_ranges(parts: list[Distribution], seen: Outcomes) -> tuple[Array, Array]:
+    """Return where rows are shown: nearly all mass of all models, and what was seen."""
+    quantiles = [part.ppf(np.array([[0.005, 0.995]])) for part in parts]
+    known = (
+        np.where(np.isfinite(end), end, other)[:, np.newaxis]
+        for end, other in ((seen.lower, seen.upper), (seen.upper, seen.lower))
+    )
+    ends = np.concatenate([*quantiles, *known], axis=1)
+    low, high = ends.min(axis=1), ends.max(axis=1)
+    margin = np.where(high > low, 0.05 * (high - low), 0.5)
+    return low - margin, high + margin

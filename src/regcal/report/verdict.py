@@ -36,6 +36,8 @@ def verdict_of(content: Content, target: str) -> Verdict:
     sentences.append(_coverage(content))
     if len(content.models) > 1:
         sentences += _changes(content)
+    notes = (model.reliability.note, model.pit.note)
+    sentences += [f"{note}." for note in notes if note]
     if content.n_test_rows < _FEW_ROWS:
         sentences.append(
             f"With {content.n_test_rows} row(s) only large errors can be seen: “no sign” is weak "

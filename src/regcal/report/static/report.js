@@ -45,6 +45,13 @@
     ];
   }
 
+  // Point masses: lines up from 0, with gaps between them.
+  function bars(masses, tint) {
+    const path = masses.flatMap(([x, y]) => [{ x, y: 0 }, { x, y }, { x, y: NaN }]);
+    const radius = (context) => (context.raw && context.raw.y > 0 ? 3 : 0);
+    return line("", path, { yAxisID: "mass", borderColor: tint, backgroundColor: tint, pointRadius: radius, quiet: true });
+  }
+
   function diagonal() {
     return line("", [{ x: 0, y: 0 }, { x: 1, y: 1 }], { borderColor: colour("muted"), borderWidth: 1, borderDash: [2, 3], quiet: true, pointHitRadius: 0 });
   }
@@ -64,7 +71,7 @@
       type: "scatter",
       data: { datasets },
       options: {
-        animation: false, maintainAspectRatio: false, scales: { x, y },
+        animation: false, maintainAspectRatio: false, scales: { x, y, ...extra.scales },
         plugins: {
           legend: { display: extra.legend !== false, onClick: null, labels: { filter: shown, color: colour("text"), usePointStyle: false, boxHeight: 1, boxWidth: 24 } },
           tooltip: { enabled: extra.tooltip !== false, filter: (item) => !item.dataset.quiet, callbacks: { label: (item) => `${item.dataset.label}: ${short(item.parsed.x)}, ${short(item.parsed.y)}` } },
@@ -152,15 +159,26 @@
   const explorer = {};
 
   function interpolate(row, values, t) {
-    const place = ((t - row.low) / (row.high - row.low)) * (values.length - 1);
-    const left = Math.min(values.length - 2, Math.max(0, Math.floor(place)));
-    return values[left] + (place - left) * (values[left + 1] - values[left]);
+    const place = (t - row.low) / (row.high - row.low);
+    const next = row.points.findIndex((share) => share > place);
+    const right = next < 0 ? values.length - 1 : Math.max(1, next);
+    const [start, end] = [row.points[right - 1], row.points[right]];
+    const share = end > start ? Math.min(1, Math.max(0, (place - start) / (end - start))) : 1;
+    return values[right - 1] + share * (values[right] - values[right - 1]);
+  }
+
+  // What was seen: a number, or an interval whose unknown end is null.
+  function seen(row) {
+    const [low, high] = row.outcome;
+    if (low === high) return short(low);
+    if (high === null) return `≥ ${short(low)}`;
+    return low === null ? `≤ ${short(high)}` : `${short(low)} to ${short(high)}`;
   }
 
   function showReading() {
     const row = data.explorer[state.row];
     const parts = models.map((model, k) => `${model.name} ${interpolate(row, row.cdf[k], state.t).toFixed(3)}`);
-    element("reading").textContent = `P(${data.target} ≤ ${short(state.t)}): ${parts.join(" → ")}. Outcome: ${short(row.outcome)}`;
+    element("reading").textContent = `P(${data.target} ≤ ${short(state.t)}): ${parts.join(" → ")}. Outcome: ${seen(row)}`;
     element("threshold").setAttribute("aria-valuetext", `t = ${short(state.t)}`);
     explorer.cdf.draw();
     explorer.density.draw();
@@ -182,18 +200,30 @@
         ctx.stroke();
         ctx.restore();
       };
-      upright(data.explorer[state.row].outcome, colour("muted"), [2, 3]);
+      const outcome = data.explorer[state.row].outcome;
+      outcome.filter((end) => end !== null).forEach((end) => upright(end, colour("muted"), [2, 3]));
+      if (outcome[0] !== outcome[1]) {
+        const [left, right] = outcome.map((end, k) => (end === null ? chartArea[k ? "right" : "left"] : scales.x.getPixelForValue(end)));
+        ctx.fillStyle = colour("band");
+        ctx.fillRect(left, chartArea.top, right - left, chartArea.bottom - chartArea.top);
+      }
       upright(state.t, colour("text"), []);
     },
   };
 
   function drawRow() {
     const row = data.explorer[state.row];
-    const grid = row.cdf[0].map((_, k) => row.low + ((row.high - row.low) * k) / (row.cdf[0].length - 1));
+    const target = (share) => row.low + (row.high - row.low) * share;
+    const grid = row.points.map(target);
     for (const [id, key, title, limits] of [["cdf", "cdf", "P(Y ≤ t)", { min: 0, max: 1 }], ["density", "density", "Density", { min: 0 }]]) {
       if (explorer[id]) { charts.splice(charts.indexOf(explorer[id]), 1); explorer[id].destroy(); }
       const datasets = models.map((model, k) => line(model.name, points(grid, row[key][k]), { borderColor: modelColour(k), borderDash: modelDash(k) }));
-      explorer[id] = draw(id, datasets, axis(`Threshold t of ${data.target}`, { min: row.low, max: row.high }), axis(title, limits), { plugins: [cursor], tooltip: false });
+      const extra = { plugins: [cursor], tooltip: false };
+      if (id === "density" && row.masses.some((masses) => masses.length)) {
+        extra.scales = { mass: { ...axis("P(Y = t), bars", { min: 0 }), position: "right", grid: { drawOnChartArea: false } } };
+        row.masses.forEach((masses, k) => datasets.push(bars(masses.map(([share, size]) => [target(share), size]), modelColour(k))));
+      }
+      explorer[id] = draw(id, datasets, axis(`Threshold t of ${data.target}`, { min: row.low, max: row.high }), axis(title, limits), extra);
     }
     showReading();
   }
@@ -253,7 +283,7 @@
     drawRow();
   }
 
-  addOptions("row", data.explorer.map((row, k) => [k, `${row.name} (${data.target} = ${short(row.outcome)})`]));
+  addOptions("row", data.explorer.map((row, k) => [k, `${row.name} (${data.target}${row.outcome[0] === row.outcome[1] ? " =" : ":"} ${seen(row)})`]));
   addOptions("line", models[0].thresholds.map((t, k) => [k, `t = ${short(t)}`]));
   element("row").addEventListener("change", () => setRow(Number(element("row").value)));
   element("previous").addEventListener("click", () => setRow(state.row - 1));
