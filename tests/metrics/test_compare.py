@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from regcal import Histogram, Normal, metrics
+from regcal import Clipped, Histogram, Normal, Rounded, metrics
 
 
 def test_compare_pairs_rows(normals):
@@ -81,3 +81,62 @@ def test_compare_survives_impossible_outcomes():
 
     assert np.isneginf(table["log score"].values).all()
     assert "-inf" in repr(table)
+
+
+def test_compare_of_censored_outcomes_says_what_it_did(censored):
+    """The table has what intervals have, agrees with the single metrics, and explains itself."""
+    outcomes, dist = censored
+    shifted = Normal(dist.loc + 0.5, dist.scale)
+    table = metrics.compare(outcomes, {"right": dist, "shifted": shifted})
+    expected = {
+        "log score": metrics.log_score(outcomes, shifted).mean(),
+        "CRPS": metrics.crps(outcomes, shifted).mean(),
+        "coverage 90 %": metrics.interval_coverage(outcomes, shifted),
+        "quantile calibration error": metrics.quantile_calibration_error(outcomes, shifted),
+        "threshold calibration error": metrics.threshold_calibration_error(outcomes, shifted),
+    }
+
+    for name, value in expected.items():
+        assert_allclose(table[name].values[1], value, err_msg=name)
+        assert table[name].difference_errors[1] > 0
+    assert table["log score"].differences[1] < 0
+    assert "threshold calibration error" in repr(table) and "interval score 90" not in repr(table)
+    for words in ("-censored", "the one to compare models by", "within bins", "spread evenly"):
+        assert any(words in note for note in table.notes), words
+
+
+def test_compare_of_numbers_has_nothing_to_explain(normals):
+    """Without masses and censoring the table stands alone."""
+    assert metrics.compare(normals[0], {"a": normals[1]}).notes == ()
+
+
+def test_log_scores_are_compared_on_one_measure(normals):
+    """A model without the mass is scored as if it were seen through the same end."""
+    y, latent = normals
+    low, high = -0.5, 1.5
+    seen, dist = np.clip(y, low, high), Clipped(latent, low, high)
+    table = metrics.compare(seen, {"latent": latent, "seen": dist})
+
+    assert_allclose(table["log score"].differences, 0.0, atol=1e-12)
+    assert any("P(Y <= end), or P(Y >= end)" in note for note in table.notes)
+
+
+def test_log_scores_that_do_not_compare_are_named(normals):
+    """Counts against densities: the table says what to do."""
+    y, latent = normals
+    table = metrics.compare(np.round(y), {"density": latent, "counts": Rounded(latent)})
+
+    assert any("Put all into regcal.Rounded" in note for note in table.notes)
+
+
+def test_jackknife_errors_match_repeated_sampling_of_censored_rows(censoring, rng):
+    """Standard errors of estimated frequencies are about their spread over fresh data sets."""
+    values, claimed = [], []
+    for _ in range(30):
+        loc = rng.normal(size=300)
+        outcomes = censoring(rng, rng.normal(loc + 0.6))
+        table = metrics.compare(outcomes, {"m": Normal(loc, np.ones(300))}, thresholds=[0.0, 1.0])
+        values.append(table["threshold calibration error"].values[0])
+        claimed.append(table["threshold calibration error"].standard_errors[0])
+
+    assert 0.5 < np.mean(claimed) / np.std(values) < 1.8

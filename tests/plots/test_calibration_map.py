@@ -41,3 +41,16 @@ def test_calibration_map_needs_a_map(data):
     """A calibrator of another kind is refused by name."""
     with pytest.raises(TypeError, match="object has no calibration_map"):
         CalibrationMapDisplay.from_predictions(data[1], data[2], calibrator=object())
+
+
+def test_calibration_map_leaves_out_what_is_not_known(odd):
+    """No point is drawn of a pair of which nobody knows whether y <= t."""
+    outcomes, dist = odd
+    display = CalibrationMapDisplay.from_predictions(
+        outcomes, dist, calibrator=Halved(), max_points=10**6, random_state=0
+    )
+    t = Halved.thresholds_
+    below, above = outcomes.upper[:, np.newaxis] <= t, outcomes.lower[:, np.newaxis] > t
+
+    assert display.happened.sum() == below.sum()
+    assert len(display.points) == below.sum() + above.sum() < below.size

@@ -5,6 +5,7 @@ import pandas as pd
 from numpy.testing import assert_allclose
 from rows import Line
 
+from regcal import Outcomes
 from regcal.plots import DensityDisplay
 
 
@@ -29,3 +30,23 @@ def test_density_display_varies_one_feature_of_a_frame(data):
 
     assert display.ax_.get_xlabel() == "weight"
     assert_allclose(display.mean, np.linspace(X[:, 0].min(), X[:, 0].max(), 50))
+
+
+def test_density_display_draws_masses_and_censored_rows(data, odd):
+    """Dots as large as the masses, triangles at known ends, and no mass taken for a density."""
+    outcomes, dist = odd
+    display = DensityDisplay.from_predictions(outcomes, dist, x=data[0][:, 0])
+    labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+
+    assert labels == ["data", "at least", "point masses", "predicted mean"]
+    order = np.argsort(data[0][:, 0])
+    assert_allclose(display.masses[:, 1], -0.5)
+    big = dist.mass(-0.5)[order] > 0.01
+    found = dict(zip(display.masses[:, 0], display.masses[:, 2], strict=True))
+    wanted = zip(data[0][order, 0][big], dist.mass(-0.5)[order][big], strict=True)
+    assert all(found[x] == mass for x, mass in wanted)
+    assert len(display.intervals) == (~outcomes.exact_rows).sum()
+    assert display.density.max() <= dist.base.pdf(dist.base.loc).max()
+    inspected = Outcomes(outcomes.lower, outcomes.lower + 1.0)
+    lines = DensityDisplay.from_predictions(inspected, dist.base, x=data[0][:, 0])
+    assert len(lines.intervals) == 300 and len(lines.data) == 0

@@ -27,3 +27,17 @@ def test_coverage_curves_share_a_panel(data):
     assert_allclose(before.get_ydata(), metrics.coverage_curve(y, dist).observed)
     assert after.get_color() == "black"
     assert len(first.ax_.collections) == 1
+
+
+def test_displays_say_how_censored_rows_and_masses_count(odd):
+    """The bars are those of the metric, and a note below the axes explains them."""
+    outcomes, dist = odd
+    bars, curve = (
+        one.from_predictions(outcomes, dist) for one in (PitHistogramDisplay, CoverageDisplay)
+    )
+    heights = [bar.get_height() for bar in bars.ax_.containers[0]]
+
+    assert_allclose(heights, metrics.pit_histogram(outcomes, dist).density)
+    for display in (bars, curve):
+        note = " ".join(text.get_text().replace("\n", " ") for text in display.ax_.texts)
+        assert "outcomes are right-censored" in note and "spread evenly" in note

@@ -1,6 +1,7 @@
 """Lines of the reliability display."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 
 from regcal import Normal, metrics
@@ -30,3 +31,15 @@ def test_reliability_lines_end_where_rows_do(rng):
     )
 
     assert display.ax_.lines[1].get_xdata().size == 1
+
+
+def test_reliability_of_censored_rows_says_how(odd):
+    """Lines are Kaplan and Meier's, and the note says so; isotonic lines are refused."""
+    outcomes, dist = odd
+    display = ReliabilityDisplay.from_predictions(outcomes, dist, thresholds=[0.5], bins=4)
+
+    curve = metrics.reliability_curve(outcomes, dist, [0.5], bins=4)
+    assert_allclose(display.ax_.lines[1].get_ydata(), curve.observed[0])
+    assert "Kaplan-Meier" in display.ax_.texts[0].get_text()
+    with pytest.raises(ValueError, match="reliability_curve"):
+        ReliabilityDisplay.from_predictions(outcomes, dist, isotonic=True)

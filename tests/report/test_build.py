@@ -103,6 +103,41 @@ def test_weights_of_zero_leave_rows_out(tmp_path):
     assert visible(some.read_text(encoding="utf-8")) == visible(part.read_text(encoding="utf-8"))
 
 
+def odd_rows(n, seed=0):
+    """Return rain-like outcomes of which some are censored, predictions that fit, and others."""
+    rng = np.random.default_rng(seed)
+    loc = rng.uniform(-1.0, 2.0, n)
+    y, limit = np.maximum(rng.normal(loc), 0.0), rng.exponential(3.0, n) + 0.2
+    outcomes = regcal.Outcomes.right_censored(np.minimum(y, limit), y <= limit)
+    return outcomes, regcal.Clipped(Normal(loc, np.ones(n)), low=0.0), Normal(loc, np.full(n, 1.5))
+
+
+def test_page_says_what_was_done_with_censored_rows(tmp_path):
+    """Verdict and table explain themselves, and the explorer has what was seen, with its masses."""
+    outcomes, dist, before = odd_rows(300)
+    text = regcal.report(outcomes, dist, before, tmp_path / "r.html").read_text(encoding="utf-8")
+    n_censored = int((~outcomes.exact_rows).sum())
+    rows = page_data(text)["explorer"]
+
+    assert f"{n_censored} of 300 outcomes are right-censored: frequencies by Kaplan-Meier" in text
+    assert "the one to compare models by" in text
+    assert "No sign of miscalibration in “after”" in text
+    assert "interval score" not in text.replace("there is no interval score", "")
+    for row in rows[:40]:
+        number = int(row["name"])
+        low, high = row["outcome"]
+        assert_allclose(low, outcomes.lower[number], rtol=1e-4)
+        assert (high is None) == np.isinf(outcomes.upper[number])
+        place, mass = row["masses"][1][0] if row["masses"][1] else (0.0, 0.0)
+        assert_allclose(mass, dist.mass(0.0)[number], atol=0.005)
+        if mass > 0.1:
+            # the step is in the curve, and where the mass is
+            steps = np.diff(row["cdf"][1])
+            assert_allclose(steps.max(), mass, atol=1e-3)
+            assert_allclose(row["points"][steps.argmax()], place, atol=1e-4)
+            assert_allclose(row["low"] + place * (row["high"] - row["low"]), 0.0, atol=1e-3)
+
+
 # --------------------------------------------------------------------------------------- bad input
 
 
@@ -329,6 +364,38 @@ def test_reading_matches_the_distribution(page, report_file):
     assert_allclose(shown[0], wrong[number].cdf(t)[0], atol=5e-3)
     assert_allclose(shown[1], truth[number].cdf(t)[0], atol=2e-2)
     assert f"Outcome: {float(f'{y[number]:.4g}'):g}" in reading(page)
+
+
+def test_censored_rows_and_masses_can_be_explored(browser, tmp_path):
+    """The reading jumps at a mass, bars have their own axis, and intervals are written out."""
+    from selenium.webdriver.support.ui import Select
+
+    outcomes, dist, before = odd_rows(120)
+    file = regcal.report(outcomes, dist, before, tmp_path / "odd.html")
+    browser.get_log("browser")
+    browser.get(file.as_uri())
+    rows = page_data(file.read_text(encoding="utf-8"))["explorer"]
+    chosen = next(k for k, row in enumerate(rows) if row["outcome"][1] is None and row["masses"][1])
+    Select(browser.find_element("id", "row")).select_by_index(chosen)
+    slider, row = browser.find_element("id", "threshold"), rows[chosen]
+    place, mass = row["masses"][1][0]
+    probabilities = []
+    for share in (place - 2e-3, place + 2e-3, 1.0):
+        browser.execute_script(
+            "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input'))",
+            slider,
+            round(1000 * share),
+        )
+        probabilities.append(float(re.search(r"after (\d\.\d{3})", reading(browser)).group(1)))
+
+    assert probabilities[0] == 0.0
+    assert_allclose(probabilities[1], mass, atol=0.01)
+    assert_allclose(probabilities[2], 1.0, atol=0.01)
+    limit = float(f"{row['outcome'][0]:.4g}")
+    assert f"Outcome: ≥ {limit:g}" in reading(browser)
+    scales = ask(browser, "Object.keys(Chart.getChart('density').scales)")
+    assert set(scales) == {"x", "y", "mass"}
+    assert browser.get_log("browser") == []
 
 
 def test_choosing_a_threshold_shows_its_line_alone(page):

@@ -53,15 +53,12 @@ class Ends:
     def __init__(self, outcomes: Outcomes, dist: Distribution) -> None:
         ends = np.concatenate([outcomes.lower, outcomes.upper])
         self.values = np.unique(ends[np.isfinite(ends)])
-        self.left, self.right = (
-            4 * np.searchsorted(self.values, end, side=side)
-            + offset
-            + shift * (~outcomes.exact_rows & (dist.mass(end) == 0))
-            for end, side, offset, shift in (
-                (outcomes.lower, "right", -4, 1),
-                (outcomes.upper, "left", 0, -1),
-            )
+        left_open, right_open = (
+            ~outcomes.exact_rows & (dist.mass(end) == 0) for end in (outcomes.lower, outcomes.upper)
         )
+        at_or_below = np.searchsorted(self.values, outcomes.lower, side="right") - 1
+        self.left = 4 * at_or_below + left_open
+        self.right = 4 * np.searchsorted(self.values, outcomes.upper) - right_open
 
     def place_of(self, t: float) -> int:
         """Return where a threshold lies: at a value, or in the middle of a gap."""

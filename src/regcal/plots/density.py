@@ -195,7 +195,7 @@ class DensityDisplay(Display):
             shading="nearest",
             rasterized=True,
         )
-        if self.data is not None:
+        if self.data is not None and len(self.data):
             ax.scatter(
                 self.data[:, 0],
                 self.data[:, 1],
