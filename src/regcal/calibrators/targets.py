@@ -242,7 +242,8 @@ def weighted_median(values: Array, weights: Array) -> float:
     """Return the middle of the values, which may be in any order."""
     order = np.argsort(values, kind="stable")
     share = np.cumsum(weights[order])
-    return float(values[order][np.searchsorted(share, 0.5 * share[-1])])
+    # a share of one half is one, whatever its last digit
+    return float(values[order][np.searchsorted(share, (0.5 - 1e-12) * share[-1])])
 
 
 def _normal_fit(axis: Axis, values: Array, weights: Array) -> float:
