@@ -4,7 +4,7 @@ Rain from an ensemble
 
 A weather model is run eleven times, from slightly different beginnings, and each run says how much
 rain will fall tomorrow. Half of the time it is none. Two questions matter: how likely is no rain at
-all, and how likely is more than 5 mm? The forecasts here are simulated to have the usual faults: the
+all, and how likely is more than 5 mm? The forecasts here are simulated with the usual faults: the
 runs agree too much with each other, and they drizzle when it stays dry.
 """
 
@@ -42,8 +42,8 @@ print(before)
 print(calibrator.support_.described())
 
 # %%
-# A probability of exactly 0 is ``mass(0.0)``. On average it should be the share of dry days, and
-# nothing should lie below 0.
+# The probability of exactly 0 mm is ``mass(0.0)``. On average it should be the share of dry days,
+# and nothing should lie below 0.
 
 for name, dist in (("before", before), ("after", after)):
     print(
@@ -60,8 +60,8 @@ for ax, (name, dist) in zip(axes, (("before", before), ("after", after)), strict
     ReliabilityDisplay.from_predictions(rain, dist, thresholds=[0.0, 5.0], name=name, ax=ax)
 
 # %%
-# A dry day's place within its own forecast is not one number but any from 0 to P(no rain). All of it
-# counts alike, and the histogram is level if forecasts are calibrated.
+# A dry day's place within its own forecast is not one number but any from 0 to P(no rain). All of
+# it counts alike, and the histogram is level if forecasts are calibrated.
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
 for ax, (name, dist) in zip(axes, (("before", before), ("after", after)), strict=True):

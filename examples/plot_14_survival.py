@@ -2,10 +2,11 @@
 Survival times of which many are censored
 =========================================
 
-Patients enter a study over six years, some leave it early, and when it ends many are alive. Of those
-nobody knows the survival time, only that it is longer than what was seen. Here a boosted regression,
-an ordinary model of scikit-learn that knows nothing of censoring, is calibrated with what is known.
-The patients are simulated, so that in the end we can look at what the study could not see.
+Patients enter a study over six years, some leave it early, and when it ends many are alive. Of
+those nobody knows the survival time, only that it is longer than what was seen. Here a boosted
+regression, an ordinary model of scikit-learn that knows nothing of censoring, is calibrated with
+what is known. The patients are simulated, so that in the end we can look at what the study could
+not see.
 """
 
 import matplotlib.pyplot as plt
@@ -57,8 +58,8 @@ before = model.fit(X, log(past).values).predict_dist(X_new)
 after = calibrated.predict_dist(X_new)
 
 # %%
-# The log score of a censored patient is the log probability of living longer than was seen. So models
-# can be compared on patients whose time nobody knows.
+# The log score of a censored patient is the log probability of living longer than was seen, so that
+# models can be compared on patients whose time nobody knows.
 
 for name, dist in (("before", before), ("after", after)):
     print(f"{name:6} log score {regcal.log_score(log(new), dist).mean():.3f}")
