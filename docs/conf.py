@@ -59,6 +59,7 @@ sphinx_gallery_conf = {
     "backreferences_dir": None,
     "reset_modules": ("matplotlib",),
     "image_scrapers": ("matplotlib",),
+    "capture_repr": (),  # what is printed is shown, and figures; not the names of their parts
     "matplotlib_animations": False,
 }
 
