@@ -75,10 +75,11 @@ class Quantiles(ProbitDistribution):
             )
             raise ValueError(msg)
         self.values = self._arranged(self._checked_values(values))
+        self._spline = self._curves()
+
+    def _curves(self) -> RationalQuadraticSpline:
         probits = np.broadcast_to(ndtri(self.levels), self.values.shape)
-        self._spline = RationalQuadraticSpline.through(
-            self.values, probits, steepest_tail=_STEEPEST_TAIL
-        )
+        return RationalQuadraticSpline.through(self.values, probits, steepest_tail=_STEEPEST_TAIL)
 
     def _checked_values(self, values: ArrayLike) -> Array:
         array = np.atleast_2d(as_float_array(values, "values"))
