@@ -6,7 +6,7 @@ import numpy as np
 import scipy.stats
 from scipy.special import ndtr
 
-from regcal._validation import Array
+from regcal._validation import Array, refuse_masked
 from regcal.distributions._tails import log_mass_beyond
 from regcal.distributions.base import Distribution
 
@@ -41,6 +41,9 @@ class ScipyDistribution(Distribution):
                 f"scipy.stats.t(df=5, loc=means, scale=spreads), got {type(frozen).__name__}."
             )
             raise TypeError(msg)
+        names = [*(family.shapes or "").replace(",", " ").split(), "loc", "scale"]
+        for name, value in {**dict(zip(names, frozen.args, strict=False)), **frozen.kwds}.items():
+            refuse_masked(value, name)
         shapes, loc, scale = family._parse_args(*frozen.args, **frozen.kwds)
         parameters = np.broadcast_arrays(*np.atleast_1d(*shapes, loc, scale))
         if parameters[0].ndim != 1:
