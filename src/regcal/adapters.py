@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
+from regcal._validation import as_float_array, refuse_masked
 from regcal.distributions import Distribution, Mixture, Quantiles, as_distribution
 
 Adapter = Callable[[Any, Any], Any]
@@ -73,6 +74,7 @@ def predict_dist(model: Any, X: Any) -> Distribution:
     >>> regcal.predict_dist(BayesianRidge().fit(X, y), X)
     Normal(rows=5)
     """
+    refuse_masked(X, "X")
     prediction = _predict(model, X)
     try:
         return as_distribution(prediction)
@@ -207,7 +209,7 @@ def _level(model: Any) -> float | None:
 
 
 def _one_quantile_each(levels: Sequence[float], models: Sequence[Any], X: Any) -> Distribution:
-    columns = [np.asarray(model.predict(X), dtype=float).ravel() for model in models]
+    columns = [as_float_array(model.predict(X), "predictions").ravel() for model in models]
     return Quantiles(levels, np.column_stack(columns))
 
 

@@ -353,7 +353,7 @@ def _block(
     if len(part):
         _check_same_rows(part, *others)
         dist = calibrator.transform(as_distribution(to_dist(part)))
-        values = function(dist, *(np.asarray(other).ravel() for other in others))
+        values = function(dist, *map(np.ravel, others))
     if not hasattr(part, "columns"):
         return values
     import pandas as pd

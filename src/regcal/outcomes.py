@@ -5,7 +5,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from regcal._validation import Array, as_float_array, check_column, check_targets
+from regcal._validation import (
+    Array,
+    as_float_array,
+    check_column,
+    check_targets,
+    refuse_masked,
+)
 
 
 @dataclass(frozen=True)
@@ -144,6 +150,7 @@ class Outcomes:
         return len(self.lower)
 
     def __getitem__(self, rows: Any) -> "Outcomes":
+        refuse_masked(rows, "rows")
         ends = (np.atleast_1d(end[rows]) for end in (self.lower, self.upper))
         return Outcomes.unchecked(*ends)
 
@@ -183,6 +190,7 @@ def _refuse(bad: np.ndarray, lower: Array, upper: Array, rule: str) -> None:
 
 
 def _flags(observed: Any, n_rows: int) -> np.ndarray:
+    refuse_masked(observed, "observed")
     flags = np.asarray(observed)
     truth = flags.dtype == bool or (flags.dtype.kind in "iuf" and np.isin(flags, (0, 1)).all())
     if flags.shape != (n_rows,) or not truth:

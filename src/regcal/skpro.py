@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from regcal._validation import Array
+from regcal._validation import Array, as_float_array
 from regcal.distributions import Clipped, Distribution, Rounded, as_distribution
 from regcal.distributions._quadrature import integrate
 from regcal.outcomes import Outcomes
@@ -112,7 +112,7 @@ class PredictiveDistribution(BaseDistribution):
         return values[:, np.newaxis] if self.ndim else values[0]
 
     def _at_points(self, method: Callable[[Array], Array], points: Any) -> Any:
-        return self._shaped(method(np.reshape(np.asarray(points, dtype=float), -1)))
+        return self._shaped(method(np.reshape(as_float_array(points, "points"), -1)))
 
     def _pdf(self, x: Any) -> Any:
         return self._at_points(self._dist.pdf, x)

@@ -1,5 +1,7 @@
 """Output is written whole or not at all."""
 
+from shell import CALIBRATE
+
 
 def test_output_that_cannot_be_written_is_refused(run):
     """A folder, or a place that does not exist, is told before anything is computed."""
@@ -20,10 +22,33 @@ def test_failure_keeps_the_old_output(run):
     assert (run.folder / "out.csv").read_text() == "precious"
 
 
-def test_output_may_replace_its_input(run):
-    """A table can be extended in place."""
+def test_output_does_not_replace_its_input(run):
+    """A table that was read is still there, also if it came by standard input."""
     run.write("t.csv", "mean,std\n1,2\n")
+    (run.streams / "in").symlink_to(run.folder / "t.csv")
 
-    run.good("predict scale.regcal t.csv --levels 0.5 --output t.csv")
+    run.refused("predict scale.regcal t.csv --output ./t.csv", "--output and the table", "t.csv")
+    run.refused("predict scale.regcal - --output t.csv", "--output and the table", given=b"m,s\n")
 
-    assert (run.folder / "t.csv").read_text() == "mean,std,q50\n1,2,1\n"
+
+def test_models_do_not_go_to_standard_output(run):
+    """The sign for it is refused where no table is written, and so are its names."""
+    for line in (
+        f"{CALIBRATE} --save",
+        "fit concrete.csv --target age --output",
+        "report held_out.csv --target strength --mean mean --std std --output",
+    ):
+        run.refused(f"{line} -", "standard output", "./-")
+    for name in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
+        run.refused(f"{CALIBRATE} --save {name}", f"{name!r} is a device or a pipe")
+
+
+def test_tables_go_to_standard_output_by_any_name(run):
+    """A file behind it is written to, and not replaced."""
+    (run.streams / "out").touch()
+    before = (run.streams / "out").stat().st_ino
+
+    answer = run.good("predict scale.regcal new.csv --levels 0.5 --keep mean --output /dev/stdout")
+
+    assert answer.out.startswith("mean,q50\n")
+    assert (run.streams / "out").stat().st_ino == before

@@ -1,13 +1,16 @@
 """Numbers in files obey the rules of the objects that hold them."""
 
+import copy
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from cases import BY_NAME, STANDARD, fitted_calibrator
 from hostile import members_of, npy, sealed
+from sklearn.isotonic import IsotonicRegression
 from sklearn.preprocessing import KBinsDiscretizer
 
 import regcal
@@ -15,7 +18,9 @@ from regcal.distributions import Stacked
 from regcal.gp.laplace import LaplacePosterior
 from regcal.maps import PiecewiseMap, RationalQuadraticSpline, ScaleMap, Surface
 from regcal.persistence import _api
+from regcal.persistence._compiled import check_parts
 from regcal.persistence._numbers import check_numbers
+from regcal.persistence.fingerprint import walk
 
 
 @pytest.fixture
@@ -80,7 +85,7 @@ def stacked(part, row):
 
 
 def spoiled(dist, **changes):
-    """Return a distribution whose constructor would have refused it."""
+    """Return an object with parts that its constructor would not have given it."""
     vars(dist).update(changes)
     return dist
 
@@ -94,12 +99,50 @@ def binned(attribute, change):
     return bins
 
 
+def spoiled_pieces(**changes):
+    """Return a map of three pieces whose parts, each by itself, are fine."""
+    good = PiecewiseMap.with_slopes(np.arange(4.0), np.array([1.0, 2.0, 1.0, 3.0]), start=-2.0)
+    return replace(good, **changes)
+
+
 BROKEN = {
     "a bin too many": lambda: binned("n_bins_", lambda counts: counts + 1),
     "bins of other columns": lambda: binned("n_bins_", lambda counts: np.repeat(counts, 2)),
     "falling bins": lambda: binned("bin_edges_", lambda edges: -edges),
     "bins without edges": lambda: binned("bin_edges_", lambda edges: edges[0]),
     "bins that are not encoded": lambda: binned("categories_", lambda known: [known[0] + 1]),
+    "pieces that do not meet": lambda: spoiled_pieces(heights=np.array([-2.0, -0.4, 1.0, 3.0])),
+    "pieces that fall back": lambda: spoiled_pieces(right=np.array([50.0, 1.0, 3.0])),
+    "edges moved": lambda: spoiled_pieces(edges=np.array([0.0, 1.2, 2.0, 3.0])),
+    "a bend without end": lambda: PiecewiseMap(
+        np.array([0.0, 5e-324]), np.zeros(2), np.ones(1), np.full(1, 2.0)
+    ),
+    "a piece that starts flat": lambda: PiecewiseMap(
+        np.arange(4.0), np.array([0.0, 1.0, 1.5, 2.5]), np.array([1.0, 0.0, 1.0]), np.ones(3)
+    ),
+    "a stored cache": lambda: spoiled(spoiled_pieces(), _bends=np.array([9.0, 9.0, 9.0])),
+    "a table of another surface": lambda: spoiled(
+        Surface(*GRID, np.zeros((5, 4)), (1.0, 1.0)), table=None
+    ),
+    "a surface beyond numbers": lambda: Surface(*GRID, np.full((5, 4), 1e308), (1.0, 1.0)),
+    "a surface too steep": lambda: Surface(*GRID, np.zeros((5, 4)), (1.0, 1e308)),
+    "a surface on an uneven small grid": lambda: Surface(
+        GRID[0], 1e-12 * np.array([-1.0, 0.1, 0.2, 1.0]), np.zeros((5, 4)), (1.0, 1.0)
+    ),
+    "curves of other quantiles": lambda: spoiled(
+        regcal.Quantiles([0.1, 0.9], [[0.0, 1.0]]),
+        _spline=regcal.Quantiles([0.1, 0.9], [[0.0, 2.0]])._spline,
+    ),
+    "another probability below": lambda: spoiled(
+        regcal.Histogram([0.0, 1.0, 2.0], [[0.5, 0.5]]), _below=np.array([[0.0, 0.2]])
+    ),
+    "no bin with a width": lambda: spoiled(
+        regcal.Histogram([0.0, 1.0], [[1.0]]), edges=np.array([[-np.inf, np.inf]])
+    ),
+    "no bandwidth": lambda: spoiled(regcal.Samples([[0.0, 1.0]]), bandwidth=np.array([0.0])),
+    "ends beyond all thresholds": lambda: spoiled(
+        IsotonicRegression(out_of_bounds="clip").fit([0.1, 0.5], [0.0, 1.0]), X_min_=-1.0
+    ),
     "falling edges": lambda: PiecewiseMap(LINE[::-1], LINE, np.ones(1), np.ones(1)),
     "falling heights": lambda: PiecewiseMap(LINE, -LINE, np.ones(1), np.ones(1)),
     "a slope too many": lambda: PiecewiseMap(LINE, LINE, np.ones(2), np.ones(1)),
@@ -143,7 +186,7 @@ BROKEN = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_objects_are_refused(name):
     """What a constructor would refuse does not come from a file either."""
-    with pytest.raises(regcal.FileError, match=r"of a |parts"):
+    with pytest.raises(ValueError, match=r"of a |parts|edges must be finite"):
         check_numbers(BROKEN[name]())
 
 
@@ -182,6 +225,46 @@ def test_arrays_of_maps_are_checked_in_files(path):
             path.write_bytes(sealed(members | {name: npy(other)}))
             with pytest.raises(regcal.FileError, match="PiecewiseMap"):
                 regcal.load(path)
+
+
+MADE_OF_PARTS = (PiecewiseMap, Surface, RationalQuadraticSpline, regcal.Histogram, regcal.Quantiles)
+
+
+def with_another_number(model, rng):
+    """Return a copy in which one number of one part has changed."""
+    changed = copy.deepcopy(model)
+    parts = [part for part in walk(changed) if isinstance(part, MADE_OF_PARTS)]
+    part = parts[rng.integers(len(parts))]
+    names = [name for name, value in vars(part).items() if isinstance(value, np.ndarray)]
+    name = names[rng.integers(len(names))]
+    array = vars(part)[name].copy()
+    place = rng.integers(array.size)
+    value = rng.choice([-0.3, 0.0, 1e-9, 0.3, 5.0, 1e6, -1e6, 1e308, 5e-324])
+    array.flat[place] = rng.choice([value, array.flat[place] + value])
+    vars(part)[name] = array
+    return changed
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["pit", "gpc", "gp-density", "quantiles", "histogram", "open histogram", "gapped histogram"],
+)
+def test_what_the_rules_let_through_is_a_distribution(name, rng):
+    """A number that was changed is refused, or does no harm: F increases, and sf is 1 - F."""
+    points = np.linspace(-5.0, 6.0, 45)[np.newaxis, :]
+    is_base = name in BY_NAME
+    model = BY_NAME[name].make(3) if is_base else fitted_calibrator(name, "normal", 0, STANDARD)
+    for _ in range(40):
+        changed = with_another_number(model, rng)
+        try:
+            check_parts(changed)
+        except ValueError:
+            continue
+        dist = changed if is_base else changed.transform(BY_NAME["normal"].make(7))
+        assert (np.diff(dist.cdf(points)) >= -1e-12).all()
+        assert np.abs(dist.cdf(points) + dist.sf(points) - 1.0).max() < 1e-6
+        assert not np.isnan(dist.logpdf(points)).any()
+        assert (np.diff(dist.ppf(np.linspace(0.02, 0.98, 25)[np.newaxis, :])) >= 0).all()
 
 
 def test_every_distribution_obeys_its_rules():

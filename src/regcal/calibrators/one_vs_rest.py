@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from regcal._validation import Array
+from regcal._validation import Array, as_float_array
 from regcal.binary import BetaCalibrator, BinaryMap
 from regcal.calibrators.base import Calibrator
 from regcal.calibrators.cells import Coordinates, Points, number_cells
@@ -146,7 +146,7 @@ class ColumnMaps:
         """Return log calibrated masses, (n_rows, n_segments)."""
         p = np.exp(log_p)
         columns = [
-            np.asarray(one.predict(p[:, k : k + 1]), dtype=float).ravel()
+            as_float_array(one.predict(p[:, k : k + 1]), "predictions").ravel()
             for k, one in enumerate(self.maps)
         ]
         rates = np.clip(np.stack(columns, axis=1), 0.0, 1.0)

@@ -100,6 +100,9 @@ def warnings_as_notes() -> Iterator[None]:
         warnings.simplefilter("default")
         for addressed_to_developers in (DeprecationWarning, FutureWarning):
             warnings.simplefilter("ignore", addressed_to_developers)
-        yield
-    for text in dict.fromkeys(" ".join(str(one.message).split()) for one in caught):
-        note(f"Note: {text}")
+        try:
+            yield
+        finally:
+            # commands end by an exception also when all went well
+            for text in dict.fromkeys(" ".join(str(one.message).split()) for one in caught):
+                note(f"Note: {text}")

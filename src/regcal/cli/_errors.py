@@ -1,11 +1,37 @@
 """What is told to users about their input."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 
 class InputError(ValueError):
     """Something in a file or an option is wrong; the message says what, where and the way out."""
+
+
+class TerminatedError(SystemExit):
+    """The process was asked to end, by a signal."""
+
+
+@contextmanager
+def code_of_users(start: str, end: str = "") -> Iterator[None]:
+    """Tell in a sentence whatever code of users raises, also when it wants to end the process.
+
+    Parameters
+    ----------
+    start, end : str
+        What stands before and after the error.
+    """
+    try:
+        yield
+    except (InputError, MemoryError, TerminatedError):
+        raise
+    except SystemExit as error:
+        msg = f"{start}: it has called sys.exit({error.code!r}).{end}"
+        raise InputError(msg) from error
+    except Exception as error:
+        msg = f"{start}: {type(error).__name__}: {str(error).rstrip('.')}.{end}"
+        raise InputError(msg) from error
 
 
 def unknown_name(name: str, known: Sequence[str], what: str) -> str:

@@ -19,7 +19,7 @@ from sklearn.utils import get_tags
 
 from regcal import NormalResidualRegressor
 from regcal.adapters import is_probabilistic
-from regcal.cli._errors import InputError, unknown_name
+from regcal.cli._errors import InputError, code_of_users, unknown_name
 from regcal.cli._reading import Layout, as_numbers
 
 # A column of more different texts than this is a name or a number of rows, not a category.
@@ -79,16 +79,10 @@ def _imported(name: str) -> Any:
         msg = f"{msg} Your own class is written module:Class."
         raise InputError(msg)
     find_modules_here()
-    try:
+    way_out = " It has to be a class that can be imported from here and made without arguments."
+    with code_of_users(f"Cannot use the model {name}", way_out):
         kind = getattr(importlib.import_module(module_name), class_name)
         estimator = kind()
-    except Exception as error:
-        # whatever the code of a user raises
-        msg = (
-            f"Cannot use the model {name}: {type(error).__name__}: {error}. It has to be "
-            "a class that can be imported from here and made without arguments."
-        )
-        raise InputError(msg) from error
     if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
         msg = f"{name} is not a regressor of scikit-learn's kind: it lacks fit or get_params."
         raise InputError(msg)

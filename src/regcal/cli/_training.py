@@ -1,5 +1,6 @@
 """Train a model on a table."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +9,7 @@ import pyarrow as pa
 from sklearn.model_selection import GroupKFold, GroupShuffleSplit, TimeSeriesSplit
 
 import regcal
-from regcal.cli._errors import InputError
+from regcal.cli._errors import InputError, code_of_users
 from regcal.cli._estimators import (
     MODEL_NAMES,
     MOST_ROWS_OF_GPR,
@@ -103,15 +104,9 @@ def train(wanted: Training, table: Table) -> TableRegressor:
     if wanted.time is not None:
         places = _order(_labels(arrays[wanted.time])[usable], layout, wanted.time)
         rows = {name: column[places] for name, column in rows.items()}
-    try:
+    own = wanted.model not in MODEL_NAMES
+    with code_of_users(f"The model {wanted.model} failed") if own else nullcontext():
         _judge_and_fit(model, rows, groups, layout, in_time=wanted.time is not None)
-    except (InputError, MemoryError):
-        raise
-    except Exception as error:
-        if wanted.model in MODEL_NAMES:
-            raise
-        msg = f"The model {wanted.model} failed: {type(error).__name__}: {error}"
-        raise InputError(msg) from error
     return model
 
 

@@ -21,7 +21,7 @@ import pyarrow.parquet
 
 from regcal.cli._errors import InputError
 from regcal.cli._reading import Layout
-from regcal.persistence.placing import check_place, placed
+from regcal.persistence.placing import check_place, is_stream, placed
 
 _PARQUET = (".parquet", ".pq")
 _TEXT = (".csv", ".tsv", ".txt")
@@ -31,9 +31,10 @@ _COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 @contextmanager
 def complete_file(path: str) -> Iterator[Path]:
     """Give a path to write to, which becomes `path` when all went well; a device is written to."""
+    _check_is_no_stream(path)
     target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file() and not target.is_dir():
-        yield target
+    if is_stream(path) or (target.exists() and not target.is_file() and not target.is_dir()):
+        yield Path(path)
         return
     check_file_can_be_written(path)
     with placed(path) as part:
@@ -42,11 +43,21 @@ def complete_file(path: str) -> Iterator[Path]:
 
 def check_file_can_be_written(path: str) -> None:
     """Refuse a folder, a device and a folder that does not exist, before work is done for it."""
+    _check_is_no_stream(path)
     try:
         check_place(path)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         msg = f"Cannot write to {path}: {error}"
         raise InputError(msg) from error
+
+
+def _check_is_no_stream(path: str) -> None:
+    if path == "-":
+        msg = (
+            "- stands for standard output, and only tables are written there. Name a file; one "
+            "that is called - is written ./-."
+        )
+        raise InputError(msg)
 
 
 def check_nothing_is_overwritten(
@@ -57,16 +68,25 @@ def check_nothing_is_overwritten(
     Parameters
     ----------
     written, read : dict
-        From what a file is to the command to its path; None and ``-`` are no files.
+        From what a file is to the command to its path; None is no file, and ``-`` that which
+        standard input comes from.
     """
-    taken = {os.path.realpath(path): what for what, path in read.items() if path not in (None, "-")}
-    for what, path in written.items():
-        if path in (None, "-"):
-            continue
-        other = taken.setdefault(os.path.realpath(path), what)
-        if other != what:
+    taken: dict[str, str] = {}
+    for what, path in (read | written).items():
+        file = _regular_file(path, what in read)
+        other = what if file is None else taken.setdefault(file, what)
+        if other != what and what in written:
             msg = f"{what} and {other} are the same file, {path}. Name another for {what}."
             raise InputError(msg)
+
+
+def _regular_file(path: str | None, read: bool) -> str | None:
+    """Return where a path leads, unless a device or a pipe is there."""
+    if path == "-":
+        path = "/dev/stdin" if read else None
+    if path is None or (Path(path).exists() and not Path(path).is_file()):
+        return None
+    return os.path.realpath(path)
 
 
 class CsvWriter:

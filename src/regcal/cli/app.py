@@ -8,14 +8,17 @@ such a file, added by ``app.add_typer(module.app, name="...")``.
 import os
 import signal
 import sys
+from collections.abc import Callable
+from functools import wraps
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Any
 
 import pyarrow as pa
 import typer
 
 import regcal
 from regcal.cli._console import note, warnings_as_notes
+from regcal.cli._errors import InputError, TerminatedError
 from regcal.cli.commands.calibrate import calibrate
 from regcal.cli.commands.demo import demo
 from regcal.cli.commands.evaluate import evaluate
@@ -29,6 +32,9 @@ COMMANDS = (calibrate, fit, predict, evaluate, report, info, demo)
 
 BAD_INPUT, INTERRUPTED, TERMINATED = 2, 130, 143
 
+# Errors that are told in a sentence; any other is a mistake, ours or in code of users.
+_TOLD = (ValueError, TypeError, ImportError, MemoryError, OSError)
+
 app = typer.Typer(
     name="regcal",
     no_args_is_help=True,
@@ -36,8 +42,33 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _whatever_models_do(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that ends well or with an error, whatever code of users does in it."""
+
+    @wraps(command)
+    def run_command(*arguments: Any, **options: Any) -> None:
+        try:
+            command(*arguments, **options)
+        except TerminatedError:
+            raise
+        except SystemExit as end:
+            msg = f"The code of the model has called sys.exit({end.code!r}), which ended this."
+            raise InputError(msg) from end
+        except _TOLD:
+            raise
+        except Exception as error:
+            if not options.get("trust"):
+                raise
+            msg = f"The code of the model has failed: {type(error).__name__}: {error}."
+            raise InputError(msg) from error
+
+    return run_command
+
+
 for command in COMMANDS:
-    app.command()(command)
+    app.command()(_whatever_models_do(command))
 app.add_typer(reproduce, name="reproduce")
 
 
@@ -72,7 +103,7 @@ def run() -> int:
         # the reader of our output has seen enough; keep Python from complaining when it flushes
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except (ValueError, TypeError, ImportError, MemoryError, OSError) as error:
+    except _TOLD as error:
         note(f"Error: {_in_words(error)}")
         return BAD_INPUT
     return 0
@@ -80,12 +111,13 @@ def run() -> int:
 
 def _terminate(number: int, frame: FrameType | None) -> None:
     """End as after an interrupt, so that files are tidied up."""
-    raise SystemExit(TERMINATED)
+    raise TerminatedError(TERMINATED)
 
 
 def _in_words(error: Exception) -> str:
+    """Return one line."""
     if isinstance(error, MemoryError):
         return "There is not enough memory. Pass fewer rows, or fewer columns."
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename or 'A file'}: {error.strerror}."
-    return str(error)
+    return " ".join(str(error).split())

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.stats
 from scipy.special import ndtr
 
-from regcal._validation import Array
+from regcal._validation import Array, as_float_array
 from regcal.distributions.base import Distribution
 from regcal.distributions.custom import CustomDistribution, RowFunction
 from regcal.distributions.histogram import Histogram
@@ -102,7 +102,7 @@ def _from_parameters(prediction: Any, name: str, n_rows: int) -> Distribution | 
 
 
 def _column(values: Any, n_rows: int) -> Array:
-    return np.broadcast_to(np.ravel(np.asarray(values, dtype=float)), n_rows)
+    return np.broadcast_to(np.ravel(as_float_array(values, "parameters")), n_rows)
 
 
 def _discrete(name: str) -> str:
@@ -116,7 +116,7 @@ def _from_parts(prediction: Any, name: str, n_rows: int) -> Distribution | None:
     """Recognise mixtures and repetitions."""
     if name == "NormalMixture":
         weights, means, spreads = (
-            np.asarray(getattr(prediction, key), dtype=float).reshape(n_rows, -1)
+            as_float_array(getattr(prediction, key), key).reshape(n_rows, -1)
             for key in ("pi", "mu", "sigma")
         )
         parts = [Normal(means[:, k], spreads[:, k]) for k in range(means.shape[1])]

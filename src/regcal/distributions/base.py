@@ -18,7 +18,7 @@ from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 from regcal._caching import WithoutCaches
 from regcal._inspection import notebook_card
 from regcal._random import as_generator
-from regcal._validation import Array, as_float_array
+from regcal._validation import Array, as_float_array, refuse_masked
 from regcal.distributions._quadrature import integrate, nodes_between, panels_between
 from regcal.distributions._roots import solve_increasing
 from regcal.distributions._tails import log_mass_inside
@@ -90,6 +90,7 @@ class Distribution(WithoutCaches, ABC):
             if (start, stop, step) == (0, len(self), 1):
                 return self  # all rows, with what is known of them already
             return self._take(np.arange(start, stop, step))
+        refuse_masked(key, "rows")
         return self._take(np.atleast_1d(np.arange(len(self))[key]))
 
     def __repr__(self) -> str:

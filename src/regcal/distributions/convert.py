@@ -10,6 +10,7 @@ import numpy as np
 import scipy.stats
 from numpy.typing import ArrayLike
 
+from regcal._validation import refuse_masked
 from regcal.distributions.base import Distribution
 from regcal.distributions.histogram import Histogram
 from regcal.distributions.mixture import Mixture
@@ -78,6 +79,7 @@ def as_distribution(prediction: Any, *, levels: ArrayLike | None = None) -> Dist
     if isinstance(prediction, tuple):
         return _from_pair(prediction)
     if isinstance(prediction, dict):
+        refuse_masked(list(prediction.values()), "predictions")
         return Quantiles(
             [float(level) for level in prediction], np.column_stack(list(prediction.values()))
         )

@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from regcal._validation import Array
+from regcal._validation import Array, as_float_array
 from regcal.distributions._roots import solve_increasing
 from regcal.distributions._tails import log_mass_beyond
 from regcal.distributions.base import Distribution, mass_between
@@ -89,7 +89,7 @@ class CustomDistribution(Distribution):
 
     def _call_rows(self, function: RowFunction, points: Array, rows: np.ndarray) -> Array:
         shape = (len(rows), points.shape[1])
-        values = np.asarray(function(np.broadcast_to(points, shape), rows), dtype=float)
+        values = as_float_array(function(np.broadcast_to(points, shape), rows), "values")
         if values.shape != shape:
             msg = (
                 f"The function returned shape {values.shape} for points of shape {shape}. "

@@ -97,9 +97,11 @@ class Quantiles(Bounded):
         self.low, self.high = given_ends(support) or find_ends_of_quantiles(self.levels, ordered)
         probits = ndtri(self.levels)
         self.values = _separate(_beyond_ends(ordered, probits, self.low, self.high))
-        self._spline = RationalQuadraticSpline.through(
-            self.values, np.broadcast_to(probits, self.values.shape), steepest_tail=_STEEPEST_TAIL
-        )
+        self._spline = self._curves()
+
+    def _curves(self) -> RationalQuadraticSpline:
+        probits = np.broadcast_to(ndtri(self.levels), self.values.shape)
+        return RationalQuadraticSpline.through(self.values, probits, steepest_tail=_STEEPEST_TAIL)
 
     def _checked_values(self, values: ArrayLike) -> Array:
         array = np.atleast_2d(as_float_array(values, "values"))

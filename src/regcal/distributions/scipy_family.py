@@ -1,14 +1,23 @@
 """Any continuous family of `scipy.stats`, frozen with array parameters."""
 
+import warnings
+from contextlib import nullcontext
 from typing import Any, Self
 
 import numpy as np
 import scipy.stats
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
-from regcal._validation import Array
+from regcal._validation import Array, refuse_masked
 from regcal.distributions._tails import log_mass_beyond
 from regcal.distributions.base import Distribution
+
+# Up to this probit SciPy's quantiles are taken as they are. Beyond, families that subtract a level
+# from 1 or search for a root go astray.
+_FAR = 8.0
+
+# Relative error of a probit that is as good as none.
+_TOLERANCE = 1e-6
 
 
 class ScipyDistribution(Distribution):
@@ -41,6 +50,9 @@ class ScipyDistribution(Distribution):
                 f"scipy.stats.t(df=5, loc=means, scale=spreads), got {type(frozen).__name__}."
             )
             raise TypeError(msg)
+        names = [*(family.shapes or "").replace(",", " ").split(), "loc", "scale"]
+        for name, value in {**dict(zip(names, frozen.args, strict=False)), **frozen.kwds}.items():
+            refuse_masked(value, name)
         shapes, loc, scale = family._parse_args(*frozen.args, **frozen.kwds)
         parameters = np.broadcast_arrays(*np.atleast_1d(*shapes, loc, scale))
         if parameters[0].ndim != 1:
@@ -135,39 +147,64 @@ class ScipyDistribution(Distribution):
         return values
 
     def _from_probit(self, probits: Array) -> Array:
-        # SciPy's own quantiles; beyond |z| = 37 their level is not a number any more
         probits = np.broadcast_to(probits, (len(self), probits.shape[1]))
-        quantiles = self._near_quantiles(probits)
+        far = np.abs(probits) > _FAR
+        # what root finders complain of far out is looked at
+        quiet = warnings.catch_warnings(action="ignore", category=RuntimeWarning)
+        with quiet if far.any() else nullcontext():
+            quantiles = self._scipy_quantiles(probits)
+            doubtful = far | ~np.isfinite(quantiles)
+            return self._checked(quantiles, probits, doubtful) if doubtful.any() else quantiles
+
+    def _scipy_quantiles(self, probits: Array) -> Array:
+        """Return SciPy's own quantiles; beyond |z| = 37 their level is not a number any more."""
+        z = np.clip(np.where(np.isinf(probits), 0.0, probits), -37.0, 37.0)
+        with np.errstate(all="ignore"):
+            lower = self._scipy("ppf", ndtr(np.minimum(z, 0.0)))
+            upper = self._scipy("isf", ndtr(-np.maximum(z, 0.0)))
+        return np.where(z < 0, lower, upper)
+
+    def _checked(self, quantiles: Array, probits: Array, doubtful: np.ndarray) -> Array:
+        """Return quantiles of which the doubtful ones are solved for unless they are right."""
         start, end = self._scipy("support")
-        far = np.isfinite(probits) & ((np.abs(probits) > 37.0) | ~np.isfinite(quantiles))
-        if far.any():
-            ends = np.where(probits < 0, start, end)
-            at_end = far & (np.abs(quantiles - ends) <= self._smallest_distance())
-            quantiles = np.where(at_end, ends, quantiles)
-            far &= ~at_end
-        if far.any():
-            rows, columns = np.nonzero(far)
-            solved = super(type(self), self._take(rows))._from_probit(probits[far][:, np.newaxis])
-            quantiles[rows, columns] = solved[:, 0]
+        wrong = doubtful & np.isfinite(probits)
+        wrong[wrong] = ~self._reached(np.nonzero(wrong)[0], quantiles[wrong], probits[wrong])
+        if wrong.any():
+            lowest, highest = self._outermost_probits()
+            quantiles = np.where(wrong & (probits <= lowest), start, quantiles)
+            quantiles = np.where(wrong & (probits >= highest), end, quantiles)
+            wrong &= (probits > lowest) & (probits < highest)
+            part, wanted = self._take(np.nonzero(wrong)[0]), probits[wrong][:, np.newaxis]
+            quantiles[wrong] = super(type(self), part)._from_probit(wanted)[:, 0]
+        quantiles = np.where(np.isinf(probits), probits, quantiles)
         return np.clip(quantiles, start, end)
 
-    def _smallest_distance(self) -> Array:
-        """Return how near to an end of its support a quantile cannot be told from it."""
-        return np.finfo(float).eps * (self._scipy("ppf", 0.75) - self._scipy("ppf", 0.25))
+    def _outermost_probits(self) -> tuple[Array, Array]:
+        """Return the probits beyond which a quantile cannot be told from an end of the support."""
+        ends = np.concatenate(self._scipy("support"), axis=1)
+        range_ = self._scipy("ppf", 0.75) - self._scipy("ppf", 0.25)
+        with np.errstate(invalid="ignore"):
+            nearest = np.fmax(np.finfo(float).eps * range_, np.spacing(np.abs(ends)))
+            z = self._probit(ends + nearest * [1.0, -1.0])
+        return z[:, :1], z[:, 1:]
 
-    def _near_quantiles(self, probits: Array) -> Array:
-        z = np.clip(probits, -37.0, 37.0)
-        with np.errstate(all="ignore"):
-            near = np.where(z < 0, self._scipy("ppf", ndtr(z)), self._scipy("isf", ndtr(-z)))
-        return np.where(np.isinf(probits), probits, near)
+    def _reached(self, rows: np.ndarray, quantiles: Array, probits: Array) -> np.ndarray:
+        """Return whether quantiles of some rows have the probits that they should."""
+        found = self._take(rows)._probit(quantiles[:, np.newaxis])[:, 0]
+        return np.abs(found - probits) <= _TOLERANCE * np.abs(probits)
 
     def _bracket(self, probits: Array) -> tuple[Array, Array]:
-        guess = self._near_quantiles(np.where(np.isfinite(probits), probits, 0.0))
+        # from the last quantile on that SciPy is trusted with
+        guess = self._scipy_quantiles(np.clip(probits, -_FAR, _FAR))
         guess = np.where(np.isfinite(guess), guess, self._scipy("ppf", 0.5))
         return guess, guess
 
     def _ppf(self, levels: Array) -> Array:
-        return self._scipy("ppf", levels)
+        far = levels < ndtr(-_FAR)
+        quantiles = self._scipy("ppf", np.where(far, 0.5, levels))
+        return (
+            np.where(far, self._from_probit(ndtri(levels)), quantiles) if far.any() else quantiles
+        )
 
     def _mean_and_var(self) -> tuple[Array, Array]:
         mean, var = self._scipy("stats", moments="mv")

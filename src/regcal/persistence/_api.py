@@ -9,7 +9,6 @@ import zipfile
 from collections.abc import Iterable
 from dataclasses import asdict
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -20,7 +19,7 @@ from regcal._version import __version__
 from regcal.calibrators import Support
 from regcal.distributions import Distribution
 from regcal.persistence import _types, other_libraries
-from regcal.persistence._archive import FileError, pack, unpack, write_atomically
+from regcal.persistence._archive import FileError, pack, read_file, unpack, write_atomically
 from regcal.persistence._schema import audit, parse, tidy
 from regcal.persistence.description import describe
 from regcal.persistence.fingerprint import fingerprint, walk
@@ -67,7 +66,7 @@ def save(model: Any, path: Any) -> None:
     >>> again.factor_ == cal.factor_
     True
     """
-    write_atomically(Path(path), _to_bytes(model))
+    write_atomically(path, _to_bytes(model))
 
 
 def load(path: Any, trusted: Iterable[str | type] = ()) -> Any:
@@ -106,7 +105,7 @@ def load(path: Any, trusted: Iterable[str | type] = ()) -> Any:
     """
     given = [trusted] if isinstance(trusted, str | type) else list(trusted)
     names = {item if isinstance(item, str) else _types.type_name(item) for item in given}
-    data = Path(path).read_bytes()
+    data = read_file(path)
     try:
         members, manifest = _verified(data)
         model = _built(members, names)
@@ -146,7 +145,7 @@ def file_info(path: Any) -> dict[str, Any]:
     >>> info["class"], info["training"], info["fingerprint"] == cal.fingerprint()
     ('regcal.calibrators.scale.ScaleCalibrator', {'rows': 2}, True)
     """
-    data = Path(path).read_bytes()
+    data = read_file(path)
     try:
         _, manifest = _verified(data)
     except FileError as error:

@@ -10,9 +10,9 @@ import re
 import shutil
 import zipfile
 import zlib
-from pathlib import Path
+from typing import Any
 
-from regcal.persistence.placing import check_place, placed
+from regcal.persistence.placing import as_path, check_place, placed
 
 # The archive's comment, its last bytes: this mark and the SHA-256 of all that precedes the digest.
 # It is the same for every format, so that damage is told from novelty.
@@ -121,7 +121,19 @@ def _check_members(infos: list[zipfile.ZipInfo], data: bytes) -> None:
         raise FileError(msg)
 
 
-def write_atomically(path: Path, data: bytes) -> None:
+def read_file(path: Any) -> bytes:
+    """Return the content of a regular file; what else has a name may be a folder, or never end."""
+    file = as_path(path)
+    if file.exists() and not file.is_file():
+        what = "a folder" if file.is_dir() else "a device or a pipe"
+        msg = f"{path} is refused: it is {what}, and only regular files are read."
+        raise FileError(msg)
+    with file.open("rb") as stream:
+        # no more than its size: files of the system may claim none and never end
+        return stream.read(os.fstat(stream.fileno()).st_size)
+
+
+def write_atomically(path: Any, data: bytes) -> None:
     """Write a file that is complete or not there, whatever happens meanwhile."""
     target = check_place(path)
     with placed(target) as part:

@@ -7,6 +7,7 @@ to be complete and free of NaN.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
@@ -56,6 +57,12 @@ from regcal.tables import OutcomeColumns, PredictionColumns, TableCalibrator, Ta
 # Tables of maps end long before.
 _FARTHEST_PROBIT = 100.0
 
+# Probits that are shifted so far still have ten digits.
+_LARGEST_SHIFT = 1e6
+
+# Squares of what maps are made of are numbers still.
+_FARTHEST = 1e100
+
 # No axis of a basis, no grid and no ensemble has more parts.
 _MANY = 10**6
 
@@ -66,6 +73,9 @@ Check = Callable[[Any, Sizes], bool]
 def check_numbers(value: Any) -> None:
     """Refuse an object whose attributes break the rules of its class."""
     known = vars(value) if hasattr(value, "__dict__") else {}
+    for name in known:
+        if isinstance(getattr(type(value), str(name), None), cached_property):
+            _refuse(value, name, "is computed when it is needed, and never stored")
     sizes: Sizes = {}
     optional = isinstance(value, BaseEstimator)
     for name, check in _rules_of(type(value)).items():
@@ -74,9 +84,14 @@ def check_numbers(value: Any) -> None:
         if name in known and not check(known[name], sizes):
             _refuse(value, name, "is not what it should be")
     for kind, law in _LAWS.items():
-        if isinstance(value, kind) and not law(value):
+        if isinstance(value, kind) and not _holds(law, value):
             msg = f"the parts of a {type(value).__name__} do not fit together"
             raise FileError(msg)
+
+
+def _holds(law: Callable[[Any], bool], value: Any) -> bool:
+    with np.errstate(all="ignore"):
+        return law(value)
 
 
 def _refuse(value: Any, name: str, reason: str) -> NoReturn:
@@ -287,12 +302,12 @@ _RULES: dict[type, dict[str, Check]] = {
         "X_max_": Number(),
     },
     # maps
-    ScaleMap: {"factor": Number(least=1e-100, most=1e100)},
+    ScaleMap: {"factor": Number(least=1.0 / _FARTHEST, most=_FARTHEST)},
     PiecewiseMap: {
-        "edges": Numbers("n", rising=True),
-        "heights": Numbers("n"),
-        "left": Numbers("n-1", least=0.0),
-        "right": Numbers("n-1", least=0.0),
+        "edges": Numbers("n", least=-_FARTHEST, most=_FARTHEST, rising=True),
+        "heights": Numbers("n", least=-_FARTHEST, most=_FARTHEST),
+        "left": Numbers("n-1", least=0.0, most=_FARTHEST),
+        "right": Numbers("n-1", least=0.0, most=_FARTHEST),
     },
     RationalQuadraticSpline: {
         "x": Numbers("rows", "n", rising=True),
@@ -302,8 +317,8 @@ _RULES: dict[type, dict[str, Check]] = {
     Surface: {
         "u": Numbers("u", least=-_FARTHEST_PROBIT, most=_FARTHEST_PROBIT, rising=True),
         "t": Numbers("t", rising=True),
-        "h": Numbers("u", "t"),
-        "slopes": Several(Number(above=0.0), 2),
+        "h": Numbers("u", "t", least=-_LARGEST_SHIFT, most=_LARGEST_SHIFT),
+        "slopes": Several(Number(least=1.0 / _FARTHEST, most=_FARTHEST), 2),
         "start": Instance(ProbitMap),
     },
     # distributions
@@ -335,7 +350,7 @@ _RULES: dict[type, dict[str, Check]] = {
         "values": Numbers("rows", "n", rising=True),
         "_spline": Instance(RationalQuadraticSpline),
     },
-    Samples: {"draws": Numbers("rows", "n"), "bandwidth": Numbers("rows", least=0.0), **_WORK},
+    Samples: {"draws": Numbers("rows", "n"), "bandwidth": Numbers("rows", above=0.0), **_WORK},
     ScipyDistribution: {"parameters": Several(Numbers("rows", infinite=True), least=2)},
     Segmented: {
         "base": Instance(Distribution),
@@ -438,9 +453,16 @@ _RULES: dict[type, dict[str, Check]] = {
 # --------------------------------------------------------------------- laws between several parts
 
 
-def _never_falls(piecewise: PiecewiseMap) -> bool:
-    outer = min(piecewise.left[0], piecewise.right[-1])
-    return bool((np.diff(piecewise.heights) >= 0).all() and outer > 0)
+def _pieces_meet(piecewise: PiecewiseMap) -> bool:
+    """Return whether each piece ends where the next begins, up to the last digits."""
+    edges, heights, left, right = (getattr(piecewise, f.name) for f in fields(piecewise))
+    widths, slopes = np.diff(edges), 0.5 * (left + right)
+    size = np.abs(heights) + np.abs(heights[0])
+    size = size[1:] + size[:-1] + slopes * (np.abs(edges[1:]) + np.abs(edges[:-1]))
+    meet = np.abs(np.diff(heights) - slopes * widths) <= 8 * np.finfo(float).eps * size
+    bends = np.isfinite((right - left) / widths)
+    steep = min(left[0], right[-1]) >= 1.0 / _FARTHEST
+    return bool(steep and (meet & bends & ((left > 0) == (right > 0))).all())
 
 
 def _columns_exist(model: BaggingRegressor) -> bool:
@@ -463,10 +485,14 @@ def _bins_fit(model: KBinsDiscretizer) -> bool:
 
 
 def _is_a_grid(surface: Surface) -> bool:
-    return all(
-        len(axis) > 3 and np.allclose(np.diff(axis), (axis[-1] - axis[0]) / (len(axis) - 1))
-        for axis in (surface.u, surface.t)
-    )
+    return all(map(_equally_spaced, (surface.u, surface.t)))
+
+
+def _equally_spaced(axis: np.ndarray) -> bool:
+    step = (axis[-1] - axis[0]) / (len(axis) - 1)
+    possible = len(axis) > 3 and np.isfinite(step) and np.isfinite(1.0 / step)
+    rounding = 8 * np.finfo(float).eps * np.abs(axis).max()
+    return bool(possible and np.allclose(np.diff(axis), step, atol=rounding))
 
 
 def _ends_are_apart(dist: Bounded) -> bool:
@@ -475,7 +501,14 @@ def _ends_are_apart(dist: Bounded) -> bool:
 
 
 def _splines_fit(dist: Quantiles) -> bool:
-    return dist._spline.x.shape == dist.values.shape
+    """Return whether the curves are those through the quantiles."""
+    own, again = vars(dist._spline), vars(dist._curves())
+    return all(_next_to_equal(own[name], part) for name, part in again.items())
+
+
+def _next_to_equal(given: np.ndarray, computed: np.ndarray) -> bool:
+    close = 1e-12 * np.abs(computed).max()
+    return given.shape == computed.shape and np.allclose(given, computed, rtol=1e-6, atol=close)
 
 
 def _equal_lengths(dists: Sequence[Distribution]) -> bool:
@@ -489,7 +522,8 @@ def _mixture_fits(dist: Mixture) -> bool:
 
 
 def _histogram_fits(dist: Histogram) -> bool:
-    return bool((np.abs(dist.masses.sum(axis=1) - 1.0) < 1e-6).all())
+    again = Histogram(dist.edges, dist.masses)
+    return all(_next_to_equal(vars(dist)[k], vars(again)[k]) for k in ("_below", "_above"))
 
 
 def _family_allows(dist: ScipyDistribution) -> bool:
@@ -531,10 +565,17 @@ def _segments_are_reweighted(dist: Segmented) -> bool:
     return _columns_of(dist.reweight.maps) == len(dist.thresholds) + 1
 
 
+def _ends_are_thresholds(model: IsotonicRegression) -> bool:
+    if not hasattr(model, "X_thresholds_"):
+        return True
+    known = model.X_thresholds_
+    return bool(known[0] <= model.X_min_ <= model.X_max_ <= known[-1])
+
+
 _LAWS: dict[type, Callable[[Any], bool]] = {
     BaggingRegressor: _columns_exist,
     KBinsDiscretizer: _bins_fit,
-    PiecewiseMap: _never_falls,
+    PiecewiseMap: _pieces_meet,
     Surface: _is_a_grid,
     Bounded: _ends_are_apart,
     Quantiles: _splines_fit,
@@ -549,4 +590,5 @@ _LAWS: dict[type, Callable[[Any], bool]] = {
     FittedProcess: _process_fits,
     OneVsRestCalibrator: _segments_have_maps,
     Segmented: _segments_are_reweighted,
+    IsotonicRegression: _ends_are_thresholds,
 }

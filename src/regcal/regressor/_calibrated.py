@@ -16,7 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from regcal._inspection import Auditable, FittedCard
-from regcal._validation import Array
+from regcal._validation import Array, as_float_array
 from regcal.adapters import check_can_predict, predict_dist
 from regcal.calibrators import AutoCalibrator, Calibrator, calibrator_names, get_calibrator
 from regcal.calibrators.base import fitted_copy, given_support
@@ -336,7 +336,7 @@ class CalibratedRegressorCV(
         ndarray of shape (n_rows, n_levels), or pandas.DataFrame
             A frame with the index of `X` and the levels as columns if `X` is a pandas frame.
         """
-        columns = np.atleast_1d(np.asarray(levels, dtype=float))
+        columns = np.atleast_1d(as_float_array(levels, "levels"))
         return _like(X, self.predict_dist(X).ppf(columns[np.newaxis, :]), columns.tolist())
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Any:

@@ -24,7 +24,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from regcal._validation import Array, as_float_array, check_weights
+from regcal._validation import Array, as_float_array, check_weights, refuse_masked
 from regcal.outcomes import Outcomes, has_fields, is_interval_data
 
 Fold = tuple[np.ndarray, np.ndarray]
@@ -45,6 +45,7 @@ def check_table(owner: Any, X: Any, *, reset: bool = False) -> Any:
     """
     if not reset and _is_plain(owner, X):
         return X
+    refuse_masked(X, "X")
     if hasattr(X, "columns"):
         return validate_data(owner, X, reset=reset, skip_check_array=True)
     sparse = "csr" if input_tags(owner.estimator).sparse else False
@@ -122,6 +123,8 @@ def route_metadata(
     With scikit-learn's metadata routing the user's requests decide. Without it, `groups` go to
     the splitter and everything else to the estimator, weights only if it takes them.
     """
+    for name, value in {"groups": groups, **fit_params}.items():
+        refuse_masked(value, name)
     if routing:
         given = {"sample_weight": sample_weight, "groups": groups}
         given = {name: value for name, value in given.items() if value is not None}
@@ -196,5 +199,5 @@ def as_weights(sample_weight: Any, n_rows: int) -> Array | None:
     """Return one checked weight per row, or None; a single number stands for equal weights."""
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight)
+    weights = as_float_array(sample_weight, "sample_weight")
     return check_weights(np.full(n_rows, weights) if weights.ndim == 0 else weights, n_rows)

@@ -10,7 +10,7 @@ from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from regcal._validation import Array
+from regcal._validation import Array, as_float_array
 from regcal.distributions import Quantiles
 from regcal.regressor._folds import (
     as_weights,
@@ -98,7 +98,7 @@ class MultiQuantileRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _checked_levels(self) -> list[float]:
-        levels = np.asarray(self.levels, dtype=float)
+        levels = as_float_array(self.levels, "levels")
         inside = levels.ndim == 1 and ((levels > 0) & (levels < 1)).all()
         if not inside or len(levels) < 2 or (np.diff(levels) <= 0).any():
             msg = (
@@ -112,7 +112,7 @@ class MultiQuantileRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         """Return the quantiles at the levels, sorted within each row."""
         check_is_fitted(self, "estimators_")
         X = check_table(self, X)
-        columns = [np.asarray(model.predict(X), dtype=float).ravel() for model in self.estimators_]
+        columns = [as_float_array(m.predict(X), "predictions").ravel() for m in self.estimators_]
         return np.sort(np.column_stack(columns), axis=1)
 
     def predict_dist(self, X: Any) -> Quantiles:

@@ -11,7 +11,7 @@ from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
 from regcal._inspection import FittedCard
-from regcal._validation import Array
+from regcal._validation import Array, as_float_array
 from regcal.distributions import Normal
 from regcal.regressor._folds import (
     as_weights,
@@ -160,7 +160,7 @@ class NormalResidualRegressor(FittedCard, RegressorMixin, MetaEstimatorMixin, Ba
 
 
 def _point_predictions(model: Any, X: Any) -> Array:
-    return np.asarray(model.predict(X), dtype=float).reshape(-1)
+    return as_float_array(model.predict(X), "predictions").reshape(-1)
 
 
 def _parameters_used(model: Any) -> int:

@@ -73,7 +73,7 @@ def calibrate(
     answers = Answers.from_options(levels, interval, below, above, moments)
     _check_streams(calibration, apply, output, json)
     check_nothing_is_overwritten(
-        {"--save": save}, {"CAL": calibration, "--apply": apply, "--output": output}
+        {"--output": output, "--save": save}, {"CAL": calibration, "--apply": apply}
     )
     if save is not None:
         check_file_can_be_written(save)

@@ -49,7 +49,7 @@ def predict(
         msg = "--json and the table would both go to standard output. Pass --output FILE."
         raise InputError(msg)
     answers = Answers.from_options(quantiles, interval, below, above, moments)
-    check_nothing_is_overwritten({"--output": output}, {"the model file": model})
+    check_nothing_is_overwritten({"--output": output}, {"the model file": model, "the table": data})
     loaded = load_model(model, trust)
     table = open_table(data)
     ready = model_for_table(
