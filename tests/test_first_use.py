@@ -32,7 +32,7 @@ def test_one_row_of_tied_outer_quantiles_does_not_spoil_the_others(rng):
 
 def test_tails_of_quantiles_are_limited_relative_to_the_row():
     """A tail is at most five times narrower than the row's own normal distribution."""
-    dist = regcal.Quantiles([0.1, 0.5, 0.9], [[0.0, 0.0, 2.0]])
+    dist = regcal.Quantiles([0.1, 0.5, 0.9], [[0.0, 1e-12, 2.0]])
     overall = 2 * scipy.stats.norm.ppf(0.9) / 2.0
 
     assert_allclose(dist.probit(-1.0) - dist.probit(-2.0), 5 * overall)

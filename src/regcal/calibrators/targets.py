@@ -175,7 +175,7 @@ class Targets:
             return self
         centre = weighted_median(values, weights)
         width = weighted_median(np.abs(values - centre), weights)
-        if not width > _SMALLEST_GAP * abs(centre):
+        if not width > 8 * np.spacing(abs(centre)):
             return self
         bent = [Axis(centre, factor * width) for factor in _WIDTHS]
         fits = [_normal_fit(axis, values, weights) for axis in bent]

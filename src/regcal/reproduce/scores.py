@@ -120,7 +120,9 @@ class OuterFold:
 
     def calibrated(self, calibrator: regcal.Calibrator) -> list[regcal.Calibrator]:
         """Return a copy of the calibrator for each inner model, fitted on its held-out rows."""
-        return [clone(calibrator).fit(dist, y) for dist, y, _ in self._fitted]
+        # the paper has densities, and no point masses
+        own = [clone(calibrator).set_params(support=None) for _ in self._fitted]
+        return [one.fit(dist, y) for one, (dist, y, _) in zip(own, self._fitted, strict=True)]
 
     def pooled(self) -> tuple[regcal.Distribution, Array]:
         """Return held-out predictions and outcomes of all inner models."""
@@ -222,7 +224,7 @@ def _gp_density(fold: OuterFold, cell: Cell) -> Evaluation:
 
 
 def _auto(fold: OuterFold, cell: Cell) -> Evaluation:
-    selection = regcal.AutoCalibrator()
+    selection = regcal.AutoCalibrator(support=None)
     chosen = selection.select(*fold.pooled())
     if selection.chosen_ == "gp-density":
         return Evaluation(fold.density_calibrated, chosen=selection.chosen_)
