@@ -159,6 +159,7 @@ def panels(dist: Distribution, y: np.ndarray, row: int) -> tuple[np.ndarray, np.
 
 def test_moments_and_scores_are_exact(dist):
     """Mean, variance and CRPS against integrals of the CDF over many thousand panels."""
+    dist = dist[dist.std() > 0]  # of a row that is one point there is nothing to integrate
     y = dist.ppf(np.resize([0.6, 0.05, 0.97, 0.4], len(dist)))
     cut, spread = float(np.median(y)), dist.std()
     found = np.stack([dist.mean(), dist.var(), regcal.crps(y, dist)], axis=1)
@@ -181,6 +182,7 @@ def test_moments_and_scores_are_exact(dist):
 
 def test_scores_of_quantiles_and_thresholds_take_masses(dist):
     """Pinball losses average to half the CRPS, and Brier scores are its integrand."""
+    dist = dist[dist.std() > 0]
     levels = (np.arange(2000) + 0.5) / 2000
     y = dist.ppf(0.6)
     spread = dist.std()
