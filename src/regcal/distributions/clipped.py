@@ -124,9 +124,12 @@ class Bounded(Distribution):
         if self._open:
             return wanted
         reached = function(np.array([[self.low, self.high]]))
-        rounding = np.where(np.isinf(reached), 0.0, _ROUNDING * np.maximum(np.abs(reached), 1.0))
-        wanted = np.where(wanted <= (reached + rounding)[:, :1], first, wanted)
-        return np.where(wanted > reached[:, 1:], last, wanted)
+        if np.isfinite(self.low):
+            rounding = np.where(np.isinf(reached), 0.0, np.maximum(np.abs(reached), 1.0))
+            wanted = np.where(wanted <= (reached + _ROUNDING * rounding)[:, :1], first, wanted)
+        if np.isfinite(self.high):
+            wanted = np.where(wanted > reached[:, 1:], last, wanted)
+        return wanted
 
     @cached_property
     def _panel_quantiles(self) -> Array:

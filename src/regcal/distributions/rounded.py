@@ -125,7 +125,7 @@ class Rounded(Distribution):
         edges = np.clip(np.clip(edges, values[:, :1], values[:, -1:]), start, end)
         left, width = edges[:, :-1], np.diff(edges)
         total = (width * function(left + 0.5 * width, self._cdf(left), self._sf(left))).sum(axis=1)
-        if complete:
+        if complete and ((cuts >= values[:, :1]) & (cuts <= values[:, -1:])).all():
             return total
 
         # each step is a midpoint rule for the latent distribution, and this far out as good
