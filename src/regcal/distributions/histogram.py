@@ -142,18 +142,22 @@ class Bins(Distribution):
     def _logcdf(self, points: Array) -> Array:
         bins = self._locate(points)
         log_below, _, _ = self._log_shares(points, bins)
-        return self._log_sum(self._below, bins, log_below)
+        return self._log_sum(self._below, bins, log_below, last=-1)
 
     def _logsf(self, points: Array) -> Array:
         bins = self._locate(points)
         _, log_above, _ = self._log_shares(points, bins)
-        return self._log_sum(self._above, bins, log_above)
+        return self._log_sum(self._above, bins, log_above, last=0)
 
-    def _log_sum(self, outer: Array, bins: np.ndarray, log_share: Array) -> Array:
+    def _log_sum(self, outer: Array, bins: np.ndarray, log_share: Array, last: int) -> Array:
+        """Return the log of the mass of outer bins and of a share of the own one."""
+        beyond, mass = self._at(outer, bins), self._at(self.masses, bins)
+        # masses that add up to next to 1, in the same order, are a whole at the last edge
+        whole = outer[:, last] + self.masses[:, last]
         with np.errstate(divide="ignore"):
-            log_outer = np.log(self._at(outer, bins))
-            log_inner = np.log(self._at(self.masses, bins)) + log_share
-        return np.minimum(np.logaddexp(log_outer, log_inner), 0.0)
+            several = np.log(beyond + mass * np.exp(log_share))
+            logs = np.where(beyond > 0, several, np.log(mass) + log_share)
+        return np.minimum(logs - np.log(whole)[:, np.newaxis], 0.0)
 
     def _logpdf(self, points: Array) -> Array:
         bins = self._locate(points)

@@ -78,10 +78,13 @@ class Mixture(Distribution):
 
     def _average(self, method: str, points: Array) -> Array:
         values = (getattr(c, method)(points) for c in self.components)
-        total = np.zeros((len(self), points.shape[1]))
+        total, whole = np.zeros((len(self), points.shape[1])), np.zeros((1, 1))
         for k, value in enumerate(values):
-            total += self.weights[:, k : k + 1] * value
-        return total
+            weight = self.weights[:, k : k + 1]
+            total += weight * value
+            whole = whole + weight
+        # added up in the same order, weights that sum to next to 1 do not leave a share out
+        return total / whole
 
     def _log_average(self, method: str, points: Array) -> Array:
         return self._log_sum(np.stack([getattr(c, method)(points) for c in self.components], -1))
@@ -89,7 +92,8 @@ class Mixture(Distribution):
     def _log_sum(self, logs: Array) -> Array:
         with np.errstate(divide="ignore"):
             log_weights = np.log(self.weights)[:, np.newaxis, :]
-        return np.logaddexp.reduce(logs + log_weights, axis=-1)
+        logs = np.logaddexp.reduce(logs + log_weights, axis=-1)
+        return logs - np.logaddexp.reduce(log_weights, axis=-1)
 
     def _cdf(self, points: Array) -> Array:
         return np.minimum(self._average("_cdf", points), 1.0)

@@ -78,6 +78,7 @@ class _Table:
     new: Array  # calibrated mass of the segment
     below: Array  # calibrated mass of all segments below, and above
     above: Array
+    whole: tuple[Array, Array]  # of all segments, (n_rows, 1): 0 but for digits of either sum
 
     @property
     def deep(self) -> np.ndarray:
@@ -164,8 +165,8 @@ class Segmented(Distribution):
         grid = np.concatenate([[-np.inf], self.thresholds, [np.inf]])[np.newaxis, :]
         grid = np.clip(grid, support[:, :1], support[:, 1:])
         empty = np.full((len(self), 1), -np.inf)
-        below = np.logaddexp.accumulate(log_new, axis=1)[:, :-1]
-        above = np.logaddexp.accumulate(log_new[:, ::-1], axis=1)[:, -2::-1]
+        below = np.logaddexp.accumulate(log_new, axis=1)
+        above = np.logaddexp.accumulate(log_new[:, ::-1], axis=1)[:, ::-1]
         return _Table(
             start_cdf=logcdf[:, :-1],
             start_sf=logsf[:, :-1],
@@ -175,8 +176,9 @@ class Segmented(Distribution):
             high=grid[:, 1:],
             base=log_base,
             new=log_new,
-            below=np.concatenate([empty, below], axis=1),
-            above=np.concatenate([above, empty], axis=1),
+            below=np.concatenate([empty, below[:, :-1]], axis=1),
+            above=np.concatenate([above[:, 1:], empty], axis=1),
+            whole=(below[:, -1:], above[:, :1]),
         )
 
     # ---------------------------------------------------------------------------------- evaluation
@@ -258,7 +260,7 @@ class Segmented(Distribution):
     def _mass_beside(self, points: Array, *, upper: bool) -> Array:
         """Return the mass on one side of points: of whole segments, and within their own."""
         segments = self._segment(points)
-        outer = np.exp(self._table.above if upper else self._table.below)
+        outer, whole = self._sums(upper)
         here = self.base._signed_tail(points)
         if upper:
             beside = mass_between(here, self._at(self._tails, segments + 1))
@@ -270,7 +272,16 @@ class Segmented(Distribution):
         if self.uniform:
             even = self._even_share(points, segments)
             share = np.where(self._even(segments), 1.0 - even if upper else even, share)
-        return np.minimum(self._at(outer, segments) + mass * np.minimum(share, 1.0), 1.0)
+        low, high = self._edges(segments)
+        share = np.where(points <= low if upper else points >= high, 1.0, np.minimum(share, 1.0))
+        return np.minimum((self._at(outer, segments) + mass * share) / whole, 1.0)
+
+    def _sums(self, upper: bool) -> tuple[Array, Array]:
+        """Return the mass of all segments on one side of each, and of all, which is next to 1."""
+        masses = np.exp(self._table.new)
+        masses = masses[:, ::-1] if upper else masses
+        sums = np.concatenate([np.zeros((len(self), 1)), np.cumsum(masses, axis=1)], axis=1)
+        return sums[:, -2::-1] if upper else sums[:, :-1], sums[:, -1:]
 
     @cached_property
     def _tails(self) -> Array:
@@ -284,13 +295,15 @@ class Segmented(Distribution):
         segments = self._segment(points)
         below, _ = self._log_shares(points, segments)
         inside = self._at(self._table.new, segments) + below
-        return np.minimum(np.logaddexp(self._at(self._table.below, segments), inside), 0.0)
+        mass = np.logaddexp(self._at(self._table.below, segments), inside)
+        return np.minimum(mass - self._table.whole[0], 0.0)
 
     def _logsf(self, points: Array) -> Array:
         segments = self._segment(points)
         _, above = self._log_shares(points, segments)
         inside = self._at(self._table.new, segments) + above
-        return np.minimum(np.logaddexp(self._at(self._table.above, segments), inside), 0.0)
+        mass = np.logaddexp(self._at(self._table.above, segments), inside)
+        return np.minimum(mass - self._table.whole[1], 0.0)
 
     def _logpdf(self, points: Array) -> Array:
         segments = self._segment(points)
