@@ -50,6 +50,10 @@ def pit(y: Any, dist: Any, random_state: Any = 0) -> Array:
     >>> from regcal import Normal, pit
     >>> pit([0.0, 1.0], Normal([0.0, 1.0], [1.0, 1.0]))
     array([0.5, 0.5])
+    >>> from regcal import Outcomes
+    >>> seen = Outcomes.right_censored([0.0, 1.0], observed=[True, False])
+    >>> pit(seen, Normal([0.0, 1.0], [1.0, 1.0])).round(2)  # the second is drawn from [0.5, 1]
+    array([0.5 , 0.53])
     """
     return pit_intervals(y, dist).drawn(random_state)
 
@@ -99,10 +103,11 @@ def pit_intervals(y: Any, dist: Any) -> PitIntervals:
     outcomes, dist = checked_outcomes(y, dist)
     masses = dist.mass(outcomes.lower)
     upto = dist.cdf(outcomes.upper)
-    # where there is no mass, a number has one value to the last digit
-    narrow = outcomes.exact_rows & (masses == 0)
-    below = np.where(narrow, upto, np.minimum(dist.cdf(outcomes.lower) - masses, upto))
-    return PitIntervals(np.maximum(below, 0.0), upto, _spread_in_words(outcomes, masses))
+    below, rows = upto.copy(), np.flatnonzero(~outcomes.exact_rows | (masses > 0))
+    if len(rows):
+        at_most = dist[rows].cdf(outcomes.lower[rows])
+        below[rows] = np.clip(at_most - masses[rows], 0.0, upto[rows])
+    return PitIntervals(below, upto, _spread_in_words(outcomes, masses))
 
 
 def _spread_in_words(outcomes: Outcomes, masses: Array) -> str:
@@ -485,6 +490,10 @@ def interval_coverage(y: Any, dist: Any, coverage: float = 0.9, sample_weight: A
     >>> from regcal.metrics import interval_coverage
     >>> interval_coverage([0.0, 1.0, 2.0, 0.5], Normal([0.0] * 4, [1.0] * 4), 0.9)
     0.75
+    >>> from regcal import Clipped
+    >>> rain = Clipped(Normal([0.0] * 4, [1.0] * 4), low=0.0)  # P(Y = 0) = 0.5
+    >>> interval_coverage([0.0, 0.0, 0.3, 1.2], rain, 0.5)  # half of the mass is in [0.25, 0.75]
+    0.5
     """
     inside = covered(pit_intervals(y, dist), check_level(coverage, "coverage"))
     return weighted_mean(inside, check_weights(sample_weight, len(inside)))

@@ -214,6 +214,10 @@ def compare(
     >>> table = compare(y, {"before": wide, "after": right})
     >>> table["log score"].differences.round(2)
     array([0.  , 0.32])
+    >>> from regcal import Outcomes
+    >>> seen = Outcomes.right_censored(np.minimum(y, 1.0), observed=y <= 1.0)
+    >>> compare(seen, {"before": wide, "after": right}).notes[0]
+    '... of 400 outcomes are right-censored: their log score is that of the interval, ...'
     """
     if not isinstance(dists, Mapping):
         msg = (

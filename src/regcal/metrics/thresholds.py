@@ -286,6 +286,14 @@ def reliability_curve(
     >>> curve = reliability_curve(y, Normal(mean, np.ones(2000)), thresholds=[0.0], bins=4)
     >>> curve.predicted.round(2), curve.observed.round(2)
     (array([[0.13, 0.37, 0.62, 0.87]]), array([[0.01, 0.1 , 0.25, 0.56]]))
+    >>> from regcal import Outcomes
+    >>> limit = rng.normal(size=2000)
+    >>> seen = Outcomes.right_censored(np.minimum(y, limit), observed=y <= limit)
+    >>> curve = reliability_curve(seen, Normal(mean, np.ones(2000)), thresholds=[0.0], bins=4)
+    >>> curve.observed.round(2)
+    array([[0.01, 0.09, 0.26, 0.56]])
+    >>> curve.note
+    '1,411 of 2,000 outcomes are right-censored: frequencies by Kaplan-Meier within bins'
     """
     forecasts = forecasts_at(y, dist, thresholds, sample_weight, check_count(bins, "bins"))
     table = ProbabilityBins(forecasts, bins)
@@ -471,6 +479,10 @@ def threshold_calibration_error(
     >>> y = mean + rng.normal(size=2000)
     >>> round(threshold_calibration_error(y, Normal(mean + 0.5, np.ones(2000))), 2)
     0.12
+    >>> from regcal import Outcomes
+    >>> seen = Outcomes.right_censored(np.minimum(y, 1.0), observed=y <= 1.0)
+    >>> round(threshold_calibration_error(seen, Normal(mean + 0.5, np.ones(2000))), 2)
+    0.13
     """
     forecasts = forecasts_at(y, dist, thresholds, sample_weight, check_count(bins, "bins"))
     return calibration_error(forecasts, bins)
@@ -531,6 +543,9 @@ def threshold_calibration_test(
     random_state: Any = None,
 ) -> ThresholdCalibrationTest:
     """Test whether, and at which thresholds, errors go beyond what chance explains.
+
+    With censored outcomes p-values are approximate, and too small where all outcomes are
+    intervals: Turnbull's estimate is then noisier than its formula says.
 
     Parameters
     ----------
