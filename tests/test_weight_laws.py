@@ -43,3 +43,15 @@ def test_the_unit_of_tiny_weights_does_not_matter(name, rng):
     ]
 
     assert_allclose(found[1:], [found[0]] * 2, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["gpc", "gp-density"])
+def test_processes_that_learnt_nothing_average_over_their_prior(name):
+    """With a constant, a slope and a process of variance 1, u becomes u / sqrt(1 + v(u))."""
+    base = regcal.Normal(np.zeros(3), np.ones(3))
+    u = np.linspace(-0.5, 1.4, 9)[np.newaxis, :]
+
+    dist = regcal.get_calibrator(name).fit(base, [0.1, -1.0, 2.0], [1e-12] * 3).transform(base)
+
+    wanted = u / np.sqrt(1.0 + (1.0 + u**2 + 1.0))
+    assert_allclose(dist.probit(u), np.repeat(wanted, 3, axis=0), atol=0.012)

@@ -94,8 +94,8 @@ def limited(observed: Observed) -> Observed:
     # together they count for at most five times their effective number (Kish, 1965); where a kept
     # row stands for several, they have its own weight each
     squares = np.where(exact, limited**2 * own / total, limited).sum()
-    share = min(1.0, _LARGEST_WEIGHT * limited.sum() / squares)
-    return observed.reweighted(share * (limited / total)[rows.distinct])
+    most = _LARGEST_WEIGHT * limited.sum()
+    return observed.reweighted(most / max(squares, most) * (limited / total)[rows.distinct])
 
 
 # --------------------------------------------------------------------------------------- 2. start
@@ -112,7 +112,8 @@ def choose_start(outcomes: Points, intervals: Points) -> ProbitMap:
         return IDENTITY
     outcomes = without_gross_errors(outcomes)
     scale, pit = solve_scale(outcomes, intervals), solve_pit(outcomes, intervals)
-    price = 0.5 * np.log(outcomes.weights.sum() + intervals.weights.sum())
+    # with less than a row, a parameter is free but no gift
+    price = 0.5 * np.log(max(outcomes.weights.sum() + intervals.weights.sum(), 1.0))
 
     gain_of_scale, gain_of_pit = (total_gain(one, outcomes, intervals) for one in (scale, pit))
     if gain_of_pit - gain_of_scale > price * len(pit.knots):
