@@ -55,6 +55,10 @@ _COARSE = 2e-3  # steps below this share of half the axis are as good as none
 _BARRIER_ROWS, _BARRIER_LEVELS = 24, 32
 _BARRIER_WEIGHT, _BARRIER_WIDTH = 0.03, 0.02
 
+# Rows are ordered by their quantiles at this probit. It is next to the median, where a mixture of
+# two equal parts may have a gap, and so no place that a last digit would not move.
+_NEXT_TO_MEDIAN = 0.0123
+
 # A base that is flatter than this, in half-ranges of the targets, has no density to speak of.
 _LARGEST_SPREAD = 1e4
 
@@ -194,8 +198,8 @@ def placed(
 
 def barrier_points(rows: HeldOut, start: ProbitMap, axes: MapAxes) -> PathPoints:
     """Return points on the paths of representative rows, at which eta has to increase."""
-    medians = rows.dist.from_probit(start.inverse(np.zeros((1, 1))))[:, 0]
-    order = np.argsort(medians, kind="stable")
+    middles = rows.dist.from_probit(start.inverse(np.full((1, 1), _NEXT_TO_MEDIAN)))[:, 0]
+    order = np.argsort(middles, kind="stable")
     share = np.cumsum(rows.weights[order]) / rows.weights.sum()
     levels = (np.arange(_BARRIER_ROWS) + 0.5) / _BARRIER_ROWS
     chosen = order[np.searchsorted(share, levels)]
