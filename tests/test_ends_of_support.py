@@ -74,10 +74,16 @@ FITS = [(name, *pair) for name, pairs in SLOW.items() for pair in pairs]
 FITS += [(name, "mixture", 30) for name in ("identity", "scale", "e-beta", "e-beta uniform")]
 FITS += [
     (name, family, n_rows)
-    for name in cases.CALIBRATORS
+    for name in regcal.calibrator_names()
     if name not in SLOW
     for family in FAMILIES
     for n_rows in ((1, 30) if name in FROM_ONE_ROW else (2, 30))
+]
+# A variant differs from its calibrator in one respect.
+FITS += [
+    (name, family, 30)
+    for name in cases.VARIANTS
+    for family in ("beta with poles", "exponential", "histogram")
 ]
 
 

@@ -133,14 +133,15 @@ def test_other_files_are_told(data, reason, path):
 def test_flipped_bytes_with_right_digests_do_no_harm(small, path):
     """The archive's own structures may be crafted, too."""
     rng = np.random.default_rng(1)
-    refused = 0
+    refused = []
 
-    for place in range(len(small) - 64):
+    # every third byte: all members, heads and numbers of the archive are met
+    for place in range(0, len(small) - 64, 3):
         damaged = bytearray(small)
         damaged[place] = int(rng.integers(256))
-        refused += loads_or_refuses(resealed(bytes(damaged)), path)
+        refused.append(loads_or_refuses(resealed(bytes(damaged)), path))
 
-    assert refused > 0.8 * len(small)
+    assert np.mean(refused) > 0.8
 
 
 def test_mutated_trees_do_no_harm(small, path):
@@ -152,10 +153,10 @@ def test_mutated_trees_do_no_harm(small, path):
         for _ in range(rng.integers(1, 3)):
             change_tree(schema, rng)
 
-    for _ in range(1000):
+    for _ in range(400):
         refused += loads_or_refuses(with_schema(small, mutate), path)
 
-    assert refused > 500
+    assert refused > 200
 
 
 def nodes_of(part):
@@ -363,13 +364,13 @@ def test_mutated_files_of_every_kind_do_no_harm(tmp_path):
     makers = {name: make for name, make in storable().items() if name in KINDS}
     names = write_originals(tmp_path, makers)
 
-    found = run(tmp_path, 0, 120)
+    found = run(tmp_path, 0, 60)
 
     answers = [verdict for verdict, _ in found.values()]
     wrong = {k: why for k, (why, _) in found.items() if why not in ("refused", "works")}
     assert not wrong, {k: (names[k % len(names)], why) for k, why in wrong.items()}
-    assert answers.count("refused") > 60
-    assert answers.count("works") > 10
+    assert answers.count("refused") > 30
+    assert answers.count("works") > 5
 
 
 # ------------------------------------------------------------------------------------------ archive

@@ -49,7 +49,17 @@ SEEN = {
         [regcal.Clipped(dist[:2], ends_of(dist)[0]), regcal.Rounded(dist[2:], step_of(dist))]
     ),
 }
-CASES = [(kind, name) for kind in SEEN for name in LATENT] + [
+# What is between two ends or in steps meets every kind of base, the rest some of them each.
+OF_LATENT = {
+    "low": ["normal", "t", "histogram"],
+    "high": ["gamma", "quantiles", "mixture"],
+    "both": LATENT,
+    "steps": LATENT,
+    "steps from an end": ["normal", "samples", "histogram"],
+    "mixed": ["gamma", "quantiles", "samples"],
+    "stacked": ["t", "histogram", "mixture"],
+}
+CASES = [(kind, name) for kind, names in OF_LATENT.items() for name in names] + [
     ("users", name) for name in cases.WITH_MASSES
 ]
 
@@ -128,7 +138,7 @@ def test_quantiles_are_the_first_to_reach_a_level(dist):
 
 def test_moments_and_scores_follow_from_quantiles(dist):
     """Mean, variance and CRPS are those of many equally probable quantiles."""
-    levels = (np.arange(1000) + 0.5) / 1000
+    levels = (np.arange(500) + 0.5) / 500
     values = dist.ppf(levels[np.newaxis, :])
     spread = np.ptp(values)
     y = dist.ppf(0.6)
@@ -160,7 +170,7 @@ def panels(dist: Distribution, y: np.ndarray, row: int) -> tuple[np.ndarray, np.
 def test_moments_and_scores_are_exact(dist):
     """Mean, variance and CRPS against integrals of the CDF over many thousand panels."""
     dist = dist[dist.std() > 0]  # of a row that is one point there is nothing to integrate
-    y = dist.ppf(np.resize([0.6, 0.05, 0.97, 0.4], len(dist)))
+    y = dist.ppf(np.resize([0.6, 0.03, 0.97], len(dist)))
     cut, spread = float(np.median(y)), dist.std()
     found = np.stack([dist.mean(), dist.var(), regcal.crps(y, dist)], axis=1)
     parts = [
@@ -168,7 +178,7 @@ def test_moments_and_scores_are_exact(dist):
         for region in ({"upper": cut}, {"lower": cut})
     ]
 
-    for row in np.flatnonzero(spread > 0)[:4]:
+    for row in np.flatnonzero(spread > 0)[:3]:
         t, width = panels(dist, y, row)
         cdf = dist[row].cdf(t[np.newaxis, :])[0]
         start = t[0] - 0.5 * width[0]
@@ -183,7 +193,7 @@ def test_moments_and_scores_are_exact(dist):
 def test_scores_of_quantiles_and_thresholds_take_masses(dist):
     """Pinball losses average to half the CRPS, and Brier scores are its integrand."""
     dist = dist[dist.std() > 0]
-    levels = (np.arange(2000) + 0.5) / 2000
+    levels = (np.arange(800) + 0.5) / 800
     y = dist.ppf(0.6)
     spread = dist.std()
 

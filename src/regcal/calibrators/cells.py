@@ -98,21 +98,19 @@ class Points:
         keys += cells
         lowest = int(keys.min())
         keys -= lowest
-        n_keys = int(keys.max()) + 1
+        numbers = None
         # counting is faster than sorting unless nearly all counts are 0
-        if n_keys <= _SPARSE * len(keys):
-            found = np.flatnonzero(np.bincount(keys, minlength=n_keys))
-        else:
-            found, keys = np.unique(keys, return_inverse=True)
-            n_keys = len(found)
-        kept = slice(None) if len(found) == n_keys else found
+        if keys.max() >= _SPARSE * len(keys):
+            numbers, keys = np.unique(keys, return_inverse=True)
+        counts = np.bincount(keys)
+        kept = np.flatnonzero(counts > 0)
+        found = kept if numbers is None else numbers
         if self.weights[0] == self.weights[-1] and (self.weights == self.weights[0]).all():
-            counts = np.bincount(keys, minlength=n_keys)[kept]
-            sums = [np.bincount(keys, row, n_keys)[kept] for row in self.values]
-            weights, means = self.weights[0] * counts, np.stack(sums) / counts
+            sums = [np.bincount(keys, row)[kept] for row in self.values]
+            weights, means = self.weights[0] * counts[kept], np.stack(sums) / counts[kept]
         else:
-            weights = np.bincount(keys, self.weights, n_keys)[kept]
-            sums = [np.bincount(keys, self.weights * row, n_keys)[kept] for row in self.values]
+            weights = np.bincount(keys, self.weights)[kept]
+            sums = [np.bincount(keys, self.weights * row)[kept] for row in self.values]
             means = np.stack(sums) / weights
         return Points((found + (lowest - first)) // width, weights, means)
 
@@ -212,7 +210,7 @@ def number_cells(x: Array, bits: int) -> np.ndarray:
     cells = np.clip(size, SMALLEST, LARGEST, out=size).view(np.int64)
     cells >>= 52 - bits
     cells -= np.float64(SMALLEST).view(np.int64) >> (52 - bits)
-    cells ^= -(x < 0).astype(np.int64)  # -1 - cells of negative numbers
+    cells ^= x.view(np.int64) >> 63  # -1 - cells where the sign bit is set
     return cells
 
 

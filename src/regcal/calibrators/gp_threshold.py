@@ -81,14 +81,12 @@ class PairCoordinates:
         """
         values = np.empty((2, len(rows), self.points_per_row))
         values[0] = self._probits(rows.dist)
-        below = np.subtract(self.thresholds, rows.y[:, np.newaxis], out=values[1])
+        below, y = values[1], rows.y[:, np.newaxis]
         # benchmarks/PARTS.md, "rounding": without it storms -0.046 nats, but doctor visits +0.099
         if self.resolution > 0:
-            below /= self.resolution
-            below += 0.5
-            np.clip(below, 0.0, 1.0, out=below)
+            np.clip((self.thresholds - y) / self.resolution + 0.5, 0.0, 1.0, out=below)
         else:
-            np.greater_equal(below, 0.0, out=below)
+            np.less_equal(y, self.thresholds, out=below)
         if rows.exact.all():
             return Points.of_pairs(rows.weights, values)
         some = np.flatnonzero(~rows.exact)
