@@ -364,13 +364,13 @@ def test_mutated_files_of_every_kind_do_no_harm(tmp_path):
     makers = {name: make for name, make in storable().items() if name in KINDS}
     names = write_originals(tmp_path, makers)
 
-    found = run(tmp_path, 0, 60)
+    found = run(tmp_path, 0, 120)
 
     answers = [verdict for verdict, _ in found.values()]
     wrong = {k: why for k, (why, _) in found.items() if why not in ("refused", "works")}
     assert not wrong, {k: (names[k % len(names)], why) for k, why in wrong.items()}
-    assert answers.count("refused") > 30
-    assert answers.count("works") > 5
+    assert answers.count("refused") > 60
+    assert answers.count("works") > 10
 
 
 # ------------------------------------------------------------------------------------------ archive

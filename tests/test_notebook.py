@@ -69,8 +69,11 @@ def assert_sound(text):
     return page
 
 
+# A card is that of a class, whatever base it has.
 every_distribution = pytest.mark.parametrize(
-    "case", DISTRIBUTIONS + CALIBRATED, ids=lambda case: case.name
+    "case",
+    DISTRIBUTIONS + [case for case in CALIBRATED if case.base == "normal"],
+    ids=lambda case: case.name,
 )
 
 

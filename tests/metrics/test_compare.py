@@ -133,9 +133,9 @@ def test_jackknife_errors_match_repeated_sampling_of_censored_rows(censoring, rn
     """Standard errors of estimated frequencies are about their spread over fresh data sets."""
     values, claimed = [], []
     for _ in range(30):
-        loc = rng.normal(size=300)
+        loc = rng.normal(size=200)
         outcomes = censoring(rng, rng.normal(loc + 0.6))
-        table = metrics.compare(outcomes, {"m": Normal(loc, np.ones(300))}, thresholds=[0.0, 1.0])
+        table = metrics.compare(outcomes, {"m": Normal(loc, np.ones(200))}, thresholds=[0.0, 1.0])
         values.append(table["threshold calibration error"].values[0])
         claimed.append(table["threshold calibration error"].standard_errors[0])
 

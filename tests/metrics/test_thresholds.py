@@ -118,16 +118,16 @@ def test_censored_errors_are_close_to_those_of_all_outcomes(censoring, rng):
 def test_censored_tests_keep_their_level(censoring, rng):
     """Calibrated models are rejected about as often as the level says."""
     p_values = []
-    for seed in range(60):
-        loc = rng.normal(size=150)
+    for seed in range(40):
+        loc = rng.normal(size=100)
         outcomes = censoring(rng, rng.normal(loc))
-        dist = Normal(loc, np.ones(150))
+        dist = Normal(loc, np.ones(100))
         test = metrics.threshold_calibration_test(
             outcomes, dist, QuantileGrid(3), n_simulations=49, random_state=seed
         )
         p_values.append(test.p_value)
 
-    assert (np.array(p_values) <= 0.1).sum() <= stats.binom(60, 0.1).isf(1e-3)
+    assert (np.array(p_values) <= 0.1).sum() <= stats.binom(40, 0.1).isf(1e-3)
 
 
 # ------------------------------------------------------------------------------- reliability
