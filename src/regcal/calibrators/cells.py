@@ -96,8 +96,7 @@ class Points:
         width = int(cells.max()) - first + 1
         keys = self.levels * width
         keys += cells
-        lowest = int(keys.min())
-        keys -= lowest
+        keys -= first
         numbers = None
         # counting is faster than sorting unless nearly all counts are 0
         if keys.max() >= _SPARSE * len(keys):
@@ -112,7 +111,7 @@ class Points:
             weights = np.bincount(keys, self.weights)[kept]
             sums = [np.bincount(keys, self.weights * row)[kept] for row in self.values]
             means = np.stack(sums) / weights
-        return Points((found + (lowest - first)) // width, weights, means)
+        return Points(found // width, weights, means)
 
 
 class Coordinates(Protocol):

@@ -31,8 +31,10 @@ _EQUAL_BITS = 24
 
 def without_last_digits(values: Array) -> Array:
     """Return numbers with about seven digits, so that those that should be equal are."""
-    share, exponent = np.frexp(values)
-    return np.ldexp(np.round(np.ldexp(share, _EQUAL_BITS)), exponent - _EQUAL_BITS)
+    unit = 1 << (53 - _EQUAL_BITS)
+    bits = values.view(np.int64) + unit // 2  # a carry goes on into the exponent
+    bits &= -unit
+    return bits.view(np.float64)
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,8 @@ class HeldOut(WithoutCaches):
     def take(self, places: Any) -> "HeldOut":
         """Return some of the rows."""
         part = HeldOut(self.dist[places], self.seen[places], self.weights[places])
+        if "exact" in vars(self):
+            vars(part)["exact"] = self.exact[places]
         return self._with_known(part, places)
 
     def reweighted(self, weights: Array) -> "HeldOut":
