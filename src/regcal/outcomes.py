@@ -205,7 +205,8 @@ def _flags(observed: Any, n_rows: int) -> np.ndarray:
 def check_outcomes(y: Any, n_rows: int) -> Outcomes:
     """Return what was seen of as many outcomes as there are distributions."""
     if not is_interval_data(y):
-        return Outcomes.exact(check_targets(y, n_rows))
+        targets = check_targets(y, n_rows)
+        return Outcomes.unchecked(targets, targets)
     outcomes = Outcomes.of(y)
     if len(outcomes) != n_rows:
         msg = (

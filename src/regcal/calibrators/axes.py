@@ -1,9 +1,11 @@
 """The two bounded axes on which the Gaussian processes of calibrators live."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from regcal._caching import WithoutCaches
 from regcal._validation import Array
 from regcal.calibrators.targets import Targets
 from regcal.maps import Axis
@@ -17,7 +19,7 @@ _MARGIN = 0.5
 
 
 @dataclass(frozen=True)
-class MapAxes:
+class MapAxes(WithoutCaches):
     """The box of a map: targets between `low` and `high`, probits up to `LARGEST_PROBIT`.
 
     Parameters
@@ -45,7 +47,7 @@ class MapAxes:
         low, high = targets.support.ends
         return cls(max(targets.low - extra, low), min(targets.high + extra, high), targets.axis)
 
-    @property
+    @cached_property
     def places(self) -> tuple[float, float]:
         """The ends of the range on the axis."""
         low, high = self.axis(np.array([self.low, self.high]))

@@ -161,11 +161,10 @@ class Cells:
         """Return these points and those of more rows."""
         per_row = self.coordinates.points_per_row
         block = max(1, _MAX_POINTS // (per_row * max(1, rows.dist._work_per_point)))
-        total = self
-        for start in range(0, len(rows), block):
-            some = rows if block >= len(rows) else rows.take(slice(start, start + block))
-            points = self.coordinates.observe(some)
-            total = total._with([points])
+        total, n_rows = self, len(rows)
+        for start in range(0, n_rows, block):
+            some = rows if block >= n_rows else rows.take(slice(start, start + block))
+            total = total._with([self.coordinates.observe(some)])
         return total
 
     def __add__(self, other: "Cells") -> "Cells":

@@ -59,7 +59,7 @@ class Support:
         return cls(low, high, step)
 
     def __bool__(self) -> bool:
-        return self != Support()
+        return self != UNBOUNDED
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -131,3 +131,7 @@ class Support:
         )
         words += [f"multiples of {self.step:g}"] * bool(self.step > 0)
         return "; ".join(words)
+
+
+# All of Y is seen as it is.
+UNBOUNDED = Support()

@@ -6,9 +6,10 @@ from typing import Any, Self
 import numpy as np
 
 from regcal._validation import Array, check_weights
-from regcal.calibrators.support import Support
+from regcal.calibrators.support import UNBOUNDED, Support
 from regcal.grids import make_thresholds
 from regcal.maps import Axis
+from regcal.maps.axis import LINEAR
 from regcal.outcomes import Outcomes
 from regcal.support import find_ends
 
@@ -79,8 +80,8 @@ class Targets:
     exact: Array = field(default_factory=_empty)
     lowest: Array = field(default_factory=_no_values)
     highest: Array = field(default_factory=_no_values)
-    support: Support = field(default_factory=Support)
-    axis: Axis = field(default_factory=Axis)
+    support: Support = UNBOUNDED
+    axis: Axis = LINEAR
 
     @classmethod
     def of(cls, y: Any, sample_weight: Any = None) -> Self:
@@ -160,7 +161,7 @@ class Targets:
             wanted = Support.given(support, width)
         if len(self.values):
             known = self.values if self.step == 0 else np.array([self.low, self.high])
-            wanted.check(Outcomes.exact(known))
+            wanted.check(Outcomes.unchecked(known, known))
         return replace(self, support=wanted)._on_axis()
 
     def _on_axis(self) -> "Targets":
@@ -180,7 +181,7 @@ class Targets:
         bent = [Axis(centre, factor * width) for factor in _WIDTHS]
         fits = [_normal_fit(axis, values, weights) for axis in bent]
         # worth its two parameters, by the Bayesian information criterion
-        worth = max(fits) - _normal_fit(Axis(), values, weights) > np.log(weights.sum())
+        worth = max(fits) - _normal_fit(LINEAR, values, weights) > np.log(weights.sum())
         return replace(self, axis=bent[int(np.argmax(fits))]) if worth else self
 
     def _found_ends(self) -> tuple[float, float]:

@@ -348,12 +348,13 @@ class Distribution(WithoutCaches, ABC):
     def probit_and_logslope(self, y: ArrayLike) -> tuple[Array, Array]:
         """Return `probit` and `logslope` at one point per row, at the cost of one of them."""
         points, _ = self._as_points(y, "y")
-        points = np.broadcast_to(points, (len(self), 1))
-        z, logslope = np.empty(len(self)), np.empty(len(self))
+        n_rows = len(self)
+        points = np.broadcast_to(points, (n_rows, 1))
+        z, logslope = np.empty((2, n_rows))
         block = max(1, BLOCK_ELEMENTS // max(1, self._row_work(1)))
-        for start in range(0, len(self), block):
+        for start in range(0, n_rows, block):
             rows = slice(start, start + block)
-            part = self if block >= len(self) else self[rows]
+            part = self if block >= n_rows else self[rows]
             first, second = part._probit_and_logslope(points[rows])
             z[rows], logslope[rows] = first[:, 0], second[:, 0]
         return z, logslope
