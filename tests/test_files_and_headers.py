@@ -39,6 +39,7 @@ def command(tmp_path, monkeypatch, capfd):
     return answer
 
 
+FIT = "fit past.csv --target y --calibrator scale --output m.regcal"
 CALIBRATE = "calibrate past.csv --target y --mean mean --std std --calibrator scale"
 
 
@@ -98,7 +99,7 @@ def test_own_models_that_raise_are_told(code, command):
     name = f"own_model_{len(code)}"
     Path(f"{name}.py").write_text(code)
 
-    status, said = command(f"fit past.csv --target y --model {name}:Own --output m.regcal")
+    status, said = command(f"{FIT} --model {name}:Own")
 
     assert (status, "Traceback" in said) == (2, False)
     assert f"{name}:Own" in said or "past.csv cannot be fitted: no fit" in said
@@ -122,7 +123,7 @@ def test_own_models_do_not_end_commands(where, command):
     name = f"own_model_that_ends_{where}"
     Path(f"{name}.py").write_text(EXITS[where])
 
-    status, said = command(f"fit past.csv --target y --model {name}:Own --output m.regcal")
+    status, said = command(f"{FIT} --model {name}:Own")
 
     assert (status, said.count("\n")) == (2, 1), said
     assert "has called sys.exit(" in said
@@ -139,7 +140,7 @@ def test_trusted_models_do_not_end_commands(raised, command):
         f"        if Path('broken').exists(): raise {raised}\n"
         "        return super().predict(X, return_std)\n"
     )
-    made = command(f"fit past.csv --target y --model {name}:Own --output m.regcal")
+    made = command(f"{FIT} --model {name}:Own")
     Path("broken").touch()
 
     status, said = command(f"predict m.regcal past.csv --output out.csv --trust {name}.Own")
@@ -157,7 +158,7 @@ def test_warnings_are_notes(command):
         "        warnings.warn('mind\\nthe gap')\n        return super().fit(X, y)\n"
     )
 
-    status, said = command("fit past.csv --target y --model warning_model:Own --output m.regcal")
+    status, said = command(f"{FIT} --model warning_model:Own")
 
     assert status == 0, said
     assert said.count("Note: mind the gap\n") == 1
