@@ -10,7 +10,7 @@ from regcal.calibrators.support import Support
 from regcal.grids import make_thresholds
 from regcal.maps import Axis
 from regcal.outcomes import Outcomes
-from regcal.support import find_ends
+from regcal.support import find_ends, given_ends, given_step
 
 # Widths of the axes to choose from, in median absolute deviations.
 _WIDTHS = (3.0, 10.0)
@@ -147,20 +147,9 @@ class Targets:
         step : {"auto", None} or float
             With "auto", the distance of values that are all multiples of it.
         """
-        found = self._found_step() if isinstance(step, str) and step == "auto" else step
-        if found is not None and not (np.ndim(found) == 0 and 0 <= float(found) < np.inf):
-            msg = f'step must be "auto", None or a positive number, got {step!r}.'
-            raise ValueError(msg)
-        width = 0.0 if found is None else float(found)
-        if support is None:
-            wanted = Support(step=width)
-        elif isinstance(support, str) and support == "auto":
-            wanted = Support(*self._found_ends(), step=width)
-        else:
-            wanted = Support.given(support, width)
-        if len(self.values):
-            known = self.values if self.step == 0 else np.array([self.low, self.high])
-            wanted.check(Outcomes.exact(known))
+        told_step, told_ends = given_step(step), given_ends(support)
+        width = self._found_step() if told_step is None else told_step
+        wanted = Support(*(self._found_ends() if told_ends is None else told_ends), step=width)
         return replace(self, support=wanted)._on_axis()
 
     def _on_axis(self) -> "Targets":
@@ -192,13 +181,13 @@ class Targets:
         middle = np.array([[0.5 * (self.lowest[0, -1] + self.highest[0, -1])], [rest]])
         return find_ends(*np.concatenate([self.lowest, middle, self.highest[:, ::-1]], axis=1))
 
-    def _found_step(self) -> float | None:
+    def _found_step(self) -> float:
         """Return the smallest gap if all values are multiples of it, and shared by several rows."""
         gaps = np.diff(self.values)
         if self.step > 0 or not len(gaps) or self.weights.sum() < 2 * len(self.values):
-            return None
+            return 0.0
         steps = self.values / gaps.min()
-        return float(gaps.min()) if np.abs(steps - np.round(steps)).max() < 1e-6 else None
+        return float(gaps.min()) if np.abs(steps - np.round(steps)).max() < 1e-6 else 0.0
 
     @property
     def resolution(self) -> float:
