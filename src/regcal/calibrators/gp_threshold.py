@@ -30,7 +30,7 @@ from regcal.calibrators.gp_steps import (
     limited,
 )
 from regcal.calibrators.held_out import HeldOut
-from regcal.calibrators.labels import expected_below, known_below, settle_labels
+from regcal.calibrators.labels import expected_below, known_below, learn_unknown
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.targets import Targets
 from regcal.distributions import Distribution, Segmented, Transformed
@@ -248,8 +248,7 @@ class GPCalibrator(ProcessCalibrator):
             self.process_ = fit_pairs(both, *fitted, self.process_)
             return partial(Transformed, mapping=self._surface())
 
-        started = partial(Transformed, mapping=self.start_)
-        settle_labels(coordinates, observed.rows, started, improve)
+        learn_unknown(coordinates, observed.rows, improve)
         self.map_ = self.prior_.checked(self._surface(), outcomes, intervals, observed.rows)
 
     def _surface(self) -> Surface:
