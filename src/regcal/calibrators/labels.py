@@ -31,7 +31,7 @@ _MAX_ROWS = 4096
 
 
 Calibrated = Callable[[Distribution], Distribution]
-Improve = Callable[[Points], Calibrated]
+Learn = Callable[[list[Points]], Calibrated]
 
 
 class Labelled(Protocol):
@@ -68,24 +68,25 @@ def expected_below(rows: HeldOut, latent: Distribution, thresholds: Array) -> Ar
     return np.where(whole > 0, share, nearest)
 
 
-def learn_unknown(coordinates: Labelled, rows: HeldOut, improve: Improve) -> None:
-    """Learn from the labels that are expected where nobody knows them.
+def learn_labels(coordinates: Labelled, rows: HeldOut, learn: Learn) -> None:
+    """Learn from the labels that are known, and from those that are expected of the others.
 
     Parameters
     ----------
     coordinates : Labelled
     rows : HeldOut
         Those that are kept, with weights of what they stand for.
-    improve : callable
-        Learns from expected labels, beside those that are known, and returns the map by which they
-        are expected next.
+    learn : callable
+        Learns from expected labels, beside those that are known, and returns what calibrates
+        predictions by them. Without any it is called once.
     """
     some = _with_unknown(coordinates, rows)
     if some is None:
+        learn([])
         return
     calibrated: Calibrated = partial(Transformed, mapping=_recalibration(rows))
     for _ in range(_ROUNDS):
-        calibrated = improve(coordinates.expected(some, calibrated(some.dist)))
+        calibrated = learn([coordinates.expected(some, calibrated(some.dist))])
 
 
 def _recalibration(rows: HeldOut) -> ProbitMap:
