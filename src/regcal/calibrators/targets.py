@@ -1,14 +1,17 @@
 """Range and distribution of outcomes, which merge: what thresholds and axes are laid out by."""
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
+from regcal._caching import WithoutCaches
 from regcal._validation import Array, check_weights
 from regcal.calibrators.support import Support
 from regcal.grids import make_thresholds
 from regcal.maps import Axis
+from regcal.maps.axis import LINEAR
 from regcal.outcomes import Outcomes
 from regcal.support import find_ends, given_ends, given_step
 
@@ -38,7 +41,7 @@ def _no_values() -> Array:
 
 
 @dataclass(frozen=True)
-class Targets:
+class Targets(WithoutCaches):
     """Range and distribution of outcomes; those of disjoint sets of rows merge.
 
     Distinct values are kept with their weights while there are at most 16 384 of them. Beyond, they
@@ -60,8 +63,8 @@ class Targets:
         weights. They are counted exactly however many outcomes there are.
     support : Support
         Through what outcomes are seen.
-    axis : Axis
-        Along which maps see them.
+    told_axis : Axis, optional
+        Along which maps see them, instead of the axis that suits them best.
 
     Examples
     --------
@@ -80,7 +83,7 @@ class Targets:
     lowest: Array = field(default_factory=_no_values)
     highest: Array = field(default_factory=_no_values)
     support: Support = field(default_factory=Support)
-    axis: Axis = field(default_factory=Axis)
+    told_axis: Axis | None = None
 
     @classmethod
     def of(cls, y: Any, sample_weight: Any = None) -> Self:
@@ -150,27 +153,30 @@ class Targets:
         told_step, told_ends = given_step(step), given_ends(support)
         width = self._found_step() if told_step is None else told_step
         wanted = Support(*(self._found_ends() if told_ends is None else told_ends), step=width)
-        return replace(self, support=wanted)._on_axis()
+        return replace(self, support=wanted)
 
-    def _on_axis(self) -> "Targets":
-        """Return the same with the axis on which values between the ends look most normal.
+    @cached_property
+    def axis(self) -> Axis:
+        """The axis on which values between the ends look most normal, along which maps see them.
 
         By the profile likelihood of a normal distribution on each axis, as for the
         transformations of Box and Cox (1964).
         """
+        if self.told_axis is not None:
+            return self.told_axis
         inside = (self.values > self.support.low) & (self.values < self.support.high)
         values, weights = self.values[inside], self.weights[inside]
         if len(values) < 2:
-            return self
+            return LINEAR
         centre = weighted_median(values, weights)
         width = weighted_median(np.abs(values - centre), weights)
         if not width > 8 * np.spacing(abs(centre)):
-            return self
+            return LINEAR
         bent = [Axis(centre, factor * width) for factor in _WIDTHS]
         fits = [_normal_fit(axis, values, weights) for axis in bent]
         # worth its two parameters, by the Bayesian information criterion
-        worth = max(fits) - _normal_fit(Axis(), values, weights) > np.log(weights.sum())
-        return replace(self, axis=bent[int(np.argmax(fits))]) if worth else self
+        worth = max(fits) - _normal_fit(LINEAR, values, weights) > np.log(weights.sum())
+        return bent[int(np.argmax(fits))] if worth else LINEAR
 
     def _found_ends(self) -> tuple[float, float]:
         """Return ends that hold a point mass, among outcomes that were seen exactly."""
@@ -206,7 +212,7 @@ class Targets:
             return self
         part = power_of_two((self.high - self.low) / _PARTS)
         low, high = part * np.floor(self.low / part), part * np.ceil(self.high / part)
-        return replace(self, low=float(low), high=float(high), axis=self.axis.rounded())
+        return replace(self, low=float(low), high=float(high), told_axis=self.axis.rounded())
 
     def thresholds(self, spec: Any) -> Array:
         """Return thresholds as ``regcal.grids.make_thresholds`` does, within the support."""
