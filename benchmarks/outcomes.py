@@ -169,7 +169,9 @@ def censoring() -> None:
 
 
 def survival() -> None:
-    from hazardous.metrics import recalibrate_survival_function_predictions as recalibrated
+    from hazardous.metrics._km_calibration import (
+        recalibrate_survival_function_predictions as recalibrated,
+    )
     from sksurv.linear_model import CoxPHSurvivalAnalysis
 
     lines = []

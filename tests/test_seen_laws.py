@@ -237,3 +237,43 @@ def test_bad_outcomes_get_clear_errors():
         calibrator("pit", support="positive").fit(dist, y)
     with pytest.raises(ValueError, match="paper's classifier knows no labels"):
         calibrator("gpc-paper").fit(dist, Outcomes.right_censored(y, y < 0))
+
+
+@pytest.mark.parametrize("name", TAKES_INTERVALS)
+def test_censored_rows_need_no_step_and_may_reach_beyond_an_end(name):
+    """Only exact outcomes are multiples; an interval is impossible if all of it lies beyond."""
+    dist, y = latent_rows(60)
+    counts = np.clip(np.round(2 * y), 0.0, 4.0)
+    lower, upper = counts.copy(), counts.copy()
+    lower[:20], upper[:20] = counts[:20] - 0.3, np.inf
+    upper[20:30] = 7.0
+    asked = calibrator(name, support=(0.0, 4.0), step=1.0)
+    mass = asked.fit(dist, Outcomes(lower, upper)).transform(dist).mass(np.arange(5.0)[np.newaxis])
+
+    assert_allclose(mass.sum(axis=1), 1.0)
+    upper[30] = lower[30] = 4.3
+    with pytest.raises(ValueError, match=r"outcome 4\.3 lies outside the support"):
+        asked.fit(dist, Outcomes(lower, upper))
+    upper[30] = np.inf
+    with pytest.raises(ValueError, match=r"outcome 4\.3 lies outside the support"):
+        asked.fit(dist, Outcomes(lower, upper))
+    upper[30] = lower[30] = 3.3
+    with pytest.raises(ValueError, match=r"no multiples of step=1\.0, the first is 3\.3"):
+        asked.fit(dist, Outcomes(lower, upper))
+
+
+@pytest.mark.parametrize("bad", [[-1.0, 2.0], [0.0, 2.5]])
+def test_refused_rows_leave_nothing_behind(bad):
+    """After an error, more rows can be added as if the bad ones had not come."""
+    dist, y = latent_rows(40)
+    counts = np.maximum(np.round(2 * y), 0.0)
+    growing, other = (calibrator("pit", support=(0.0, None), step=1.0) for _ in range(2))
+    for one in (growing, other):
+        one.partial_fit(dist[:30], counts[:30])
+    with pytest.raises(ValueError, match=r"support|multiples"):
+        growing.partial_fit(dist[:2], bad)
+
+    later = [one.partial_fit(dist[30:], counts[30:]) for one in (growing, other)]
+
+    assert later[0].n_rows_seen_ == 40
+    assert_allclose(answers(later[0]), answers(later[1]), rtol=0)

@@ -3,8 +3,16 @@
 import numpy as np
 import pytest
 from rows import load
+from sklearn.linear_model import BayesianRidge
 
-from regcal.support import find_ends, find_ends_of_draws, find_ends_of_quantiles, given_ends
+import regcal
+from regcal.support import (
+    find_ends,
+    find_ends_of_draws,
+    find_ends_of_quantiles,
+    given_ends,
+    given_step,
+)
 
 NONE = (-np.inf, np.inf)
 LEVELS = np.array([0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99])
@@ -221,3 +229,27 @@ def test_bad_ends_are_refused(support, message):
     """What is no pair of ends is named."""
     with pytest.raises(ValueError, match=message):
         given_ends(support)
+
+
+@pytest.mark.parametrize(
+    ("step", "wanted"), [("auto", None), (None, 0.0), (2, 2.0), (np.float32(0.5), 0.5)]
+)
+def test_given_step(step, wanted):
+    """A step is a number or nothing; "auto" leaves it to be found."""
+    assert given_step(step) == wanted
+
+
+@pytest.mark.parametrize("step", ["x", "1", 0, -1.0, np.nan, np.inf, True, [1.0], 1j, ()])
+def test_bad_steps_are_refused_alike(step):
+    """By calibrators, regressors and distributions: what was passed, and what to pass."""
+    dist, X = regcal.Normal([0.0, 1.0, 2.0] * 4, 1.0), np.arange(12.0)[:, np.newaxis]
+    model = regcal.CalibratedRegressorCV(BayesianRidge(), "scale", step=step)
+    asked = [lambda: regcal.Rounded(dist, step), lambda: model.fit(X, np.arange(12.0))]
+    asked += [
+        lambda name=name: regcal.get_calibrator(name, step=step).fit(dist, np.arange(12.0))
+        for name in regcal.calibrator_names()
+    ]
+
+    for ask in asked:
+        with pytest.raises(ValueError, match=r"step must be .*one positive number, got .* of 1\.$"):
+            ask()

@@ -186,6 +186,27 @@ def checked_ends(low: Any, high: Any) -> Ends:
     return ends
 
 
+def given_step(step: Any) -> float | None:
+    """Return the distance of values that `step` names, 0 for none, or None if it is to be found.
+
+    Parameters
+    ----------
+    step : "auto", None or float
+    """
+    if isinstance(step, str) and step == "auto":
+        return None
+    return 0.0 if step is None else checked_step(step, "'auto', None or one positive number")
+
+
+def checked_step(step: Any, wanted: str = "one positive number") -> float:
+    """Return the distance of values, or say what is wrong with it."""
+    number = isinstance(step, int | float | np.number | np.ndarray) and not isinstance(step, bool)
+    if not (number and np.ndim(step) == 0 and 0 < step < np.inf):
+        msg = f"step must be {wanted}, got {step!r}. Counts have a step of 1."
+        raise ValueError(msg)
+    return float(step)
+
+
 def _as_end(value: Any, default: float, name: str) -> float:
     if value is None:
         return default

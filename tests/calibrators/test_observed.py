@@ -470,3 +470,19 @@ def test_recipe_for_spark(rng):
     points = np.linspace(-2, 2, 5)[np.newaxis, :]
     found = names["calibrator"].transform(dist).cdf(points)
     assert_allclose(found, whole.transform(dist).cdf(points), atol=1e-9)
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_skewed_outcomes_that_are_told_beforehand_are_seen_along_their_axis(name, rng):
+    """As `fit` sees them, whose axis is not linear."""
+    loc = rng.uniform(1.0, 4.0, FEW)
+    dist, y = regcal.Normal(np.exp(loc), np.exp(loc)), np.exp(loc + 0.8 * rng.normal(size=FEW))
+    observed = observed_of(make(name), batches(dist, y, 50), Targets.of(y))
+    points = np.quantile(y, [[0.1, 0.5, 0.9]])
+
+    fitted, expected = make(name).solve(observed), make(name).fit(dist, y)
+
+    assert not observed.targets.axis.linear
+    assert_allclose(
+        fitted.transform(dist).cdf(points), expected.transform(dist).cdf(points), atol=1e-9
+    )

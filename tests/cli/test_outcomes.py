@@ -228,7 +228,7 @@ def test_a_model_file_is_judged_through_its_own_ends(tables):
         ("--target days --support 0", ("--support takes auto, none, or two ends", "'0'")),
         ("--target days --support ,", ("--support takes auto, none",)),
         ("--target days --support low,", ("--support takes numbers", "low")),
-        ("--target days --support 2,1", ("--support 2,1", "must increase")),
+        ("--target days --support 2,1", ("--support 2,1", "low must be smaller than high")),
         ("--target days --step 0", ("--step takes auto or a positive number",)),
         ("--target days --step one", ("--step takes numbers", "one")),
     ],

@@ -16,7 +16,7 @@ from sklearn.preprocessing import KBinsDiscretizer
 import regcal
 from regcal.distributions import Stacked
 from regcal.gp.laplace import LaplacePosterior
-from regcal.maps import PiecewiseMap, RationalQuadraticSpline, ScaleMap, Surface
+from regcal.maps import Axis, PiecewiseMap, RationalQuadraticSpline, ScaleMap, Surface
 from regcal.persistence import _api
 from regcal.persistence._compiled import check_parts
 from regcal.persistence._numbers import check_numbers
@@ -106,6 +106,18 @@ def spoiled_pieces(**changes):
 
 
 BROKEN = {
+    "an axis of no width": lambda: Axis(0.0, 0.0),
+    "an axis of an unknown width": lambda: Axis(0.0, np.nan),
+    "an axis of a list": lambda: Axis(0.0, []),
+    "an axis around nothing": lambda: Axis(np.inf, 1.0),
+    "a surface along no axis": lambda: Surface(*GRID, np.zeros((5, 4)), (1.0, 1.0), axis=None),
+    "an end that is no float": lambda: spoiled(regcal.Histogram(LINE, [[1.0]]), low=-(2**70)),
+    "a clipped end that is no float": lambda: spoiled(
+        regcal.Clipped(regcal.Normal([0.0], [1.0]), 0.0), high=2**70
+    ),
+    "a binary map that learnt something else": lambda: spoiled(
+        regcal.LogisticCalibrator(), thresholds_=LINE
+    ),
     "a bin too many": lambda: binned("n_bins_", lambda counts: counts + 1),
     "bins of other columns": lambda: binned("n_bins_", lambda counts: np.repeat(counts, 2)),
     "falling bins": lambda: binned("bin_edges_", lambda edges: -edges),

@@ -6,7 +6,6 @@ process is expanded in a basis, and pairs are summed in cells, so that all of th
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -30,7 +29,7 @@ from regcal.calibrators.gp_steps import (
     limited,
 )
 from regcal.calibrators.held_out import HeldOut
-from regcal.calibrators.labels import expected_below, known_below, settle_labels
+from regcal.calibrators.labels import expected_below, known_below, learn_labels
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.targets import Targets
 from regcal.distributions import Distribution, Segmented, Transformed
@@ -238,16 +237,18 @@ class GPCalibrator(ProcessCalibrator):
         self.start_ = self.prior_.start(outcomes, intervals)
         known = started_pairs(pairs, self.start_)
         fitted = (self.thresholds_, self.axes_, self.prior_, self.kernel)
-        self.process_ = fit_pairs(known, *fitted)
+        process: FittedProcess | None = None
 
-        def improve(expected: Points) -> Callable[[Distribution], Distribution]:
-            # with the same hyper-parameters: labels that follow from a map are evidence for it
-            both = Points.joined([known, started_pairs(expected, self.start_)])
-            self.process_ = fit_pairs(both, *fitted, self.process_)
-            return partial(Transformed, mapping=self._surface())
+        def learn(expected: list[Points]) -> Callable[[Distribution], Distribution]:
+            nonlocal process
+            pairs = [known, *(started_pairs(one, self.start_) for one in expected)]
+            # Hyper-parameters from the first labels: known ones alone are no fair sample, since
+            # censored rows have none beyond where they end; later ones are evidence for the map
+            # that they follow from.
+            process = self.process_ = fit_pairs(Points.joined(pairs), *fitted, process)
+            return lambda dist: Transformed(dist, self._surface())
 
-        started = partial(Transformed, mapping=self.start_)
-        settle_labels(coordinates, observed.rows, started, improve)
+        learn_labels(coordinates, observed.rows, learn)
         self.map_ = self.prior_.checked(self._surface(), outcomes, intervals, observed.rows)
 
     def _surface(self) -> Surface:

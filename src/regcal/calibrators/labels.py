@@ -1,31 +1,37 @@
-"""Labels of outcomes that were seen as intervals: known, or expected under the current map.
+"""Labels of outcomes that were seen as intervals: known, or expected under a map.
 
 For a threshold inside an interval nobody knows on which side of it the outcome lies. Its label is
-the conditional probability under the calibrated distribution, which in turn is learnt from the
-labels, until both agree (self-consistency; Efron, 1967; Turnbull, 1976).
+the conditional probability under calibrated predictions (self-consistency; Efron, 1967; Turnbull,
+1976): first those of PIT recalibration, which is learnt from the intervals themselves, then those
+of the map that was learnt with these labels.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 
 from regcal._validation import Array
-from regcal.calibrators.cells import Points
+from regcal.calibrators.cells import IntervalCoordinates, OutcomeCoordinates, Points
 from regcal.calibrators.held_out import HeldOut
-from regcal.distributions import Distribution
+from regcal.calibrators.pit import solve_pit
+from regcal.distributions import Distribution, Transformed
 from regcal.distributions.base import mass_between
+from regcal.maps import ProbitMap
+from regcal.maps.scale import IDENTITY
 
-# Labels that move less than this on average are settled, as probabilities are averages of them.
-_TOLERANCE = 1e-3
-_MAX_ROUNDS = 50
+# So often are labels expected. benchmarks/outcomes.py, "censoring": of the gain of uncensored rows
+# gpc keeps 91, 95 and 81 % in its worst world after 1, 2 and all rounds, e-beta on average 104, 103
+# and 87 %: a map that cannot bend as it should moves away with labels of its own.
+_ROUNDS = 2
 
 # So many rows stand for all whose labels are not known.
 _MAX_ROWS = 4096
 
 
 Calibrated = Callable[[Distribution], Distribution]
-Improve = Callable[[Points], Calibrated]
+Learn = Callable[[list[Points]], Calibrated]
 
 
 class Labelled(Protocol):
@@ -62,32 +68,31 @@ def expected_below(rows: HeldOut, latent: Distribution, thresholds: Array) -> Ar
     return np.where(whole > 0, share, nearest)
 
 
-def settle_labels(
-    coordinates: Labelled, rows: HeldOut, calibrated: Calibrated, improve: Improve
-) -> None:
-    """Learn from the labels that are expected where nobody knows them, until they settle.
+def learn_labels(coordinates: Labelled, rows: HeldOut, learn: Learn) -> None:
+    """Learn from the labels that are known, and from those that are expected of the others.
 
     Parameters
     ----------
     coordinates : Labelled
     rows : HeldOut
         Those that are kept, with weights of what they stand for.
-    calibrated : callable
-        Returns the distribution of a base by which labels are expected first.
-    improve : callable
-        Learns from expected labels, beside those that are known, and returns the next `calibrated`.
+    learn : callable
+        Learns from expected labels, beside those that are known, and returns what calibrates
+        predictions by them. Without any it is called once.
     """
     some = _with_unknown(coordinates, rows)
     if some is None:
+        learn([])
         return
-    labels = np.full(1, np.inf)
-    for _ in range(_MAX_ROUNDS):
-        expected = coordinates.expected(some, calibrated(some.dist))
-        moved = np.abs(expected.values[1] - labels)
-        if np.average(moved, weights=expected.weights) < _TOLERANCE:
-            break
-        labels = expected.values[1]
-        calibrated = improve(expected)
+    calibrated: Calibrated = partial(Transformed, mapping=_recalibration(rows))
+    for _ in range(_ROUNDS):
+        calibrated = learn([coordinates.expected(some, calibrated(some.dist))])
+
+
+def _recalibration(rows: HeldOut) -> ProbitMap:
+    """Return PIT recalibration by the likelihood of rows, or nothing if all are impossible."""
+    outcomes, intervals = OutcomeCoordinates().observe(rows), IntervalCoordinates(0.0).observe(rows)
+    return solve_pit(outcomes, intervals) if len(outcomes) + len(intervals) else IDENTITY
 
 
 def _with_unknown(coordinates: Labelled, rows: HeldOut) -> HeldOut | None:

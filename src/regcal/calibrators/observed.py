@@ -12,6 +12,7 @@ from regcal._caching import WithoutCaches
 from regcal._validation import Array
 from regcal.calibrators.cells import Cells, Coordinates, Points
 from regcal.calibrators.held_out import HeldOut, Sample
+from regcal.calibrators.support import Support
 from regcal.calibrators.targets import Targets
 from regcal.outcomes import Outcomes
 
@@ -81,8 +82,13 @@ class Observed(WithoutCaches):
 
     def _with_support(self, targets: Targets) -> Targets:
         """Return targets with the support that the calibrator asks for."""
+        return targets.seen_through(*self._asked)
+
+    @property
+    def _asked(self) -> tuple[Any, Any]:
+        """The calibrator's `support` and `step`."""
         parameters = self.calibrator.get_params(deep=False)
-        return targets.seen_through(parameters.get("support"), parameters.get("step"))
+        return parameters.get("support"), parameters.get("step")
 
     @cached_property
     def targets(self) -> Targets:
@@ -183,6 +189,7 @@ class Observed(WithoutCaches):
 
     def add_rows(self, rows: HeldOut) -> Self:
         """Add rows that have been checked and will not change."""
+        Support.given(*self._asked).check(rows.seen)  # before anything of them is kept
         self._targets = self._targets.merge(Targets.of_outcomes(rows.seen, rows.weights))
         return self._blocks(rows)
 

@@ -13,7 +13,7 @@ from regcal.binary import BetaCalibrator, BinaryMap
 from regcal.calibrators.base import Calibrator
 from regcal.calibrators.cells import Coordinates, Points, number_cells
 from regcal.calibrators.held_out import HeldOut
-from regcal.calibrators.labels import expected_below, known_below, settle_labels
+from regcal.calibrators.labels import expected_below, known_below, learn_labels
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.targets import Targets
 from regcal.distributions import Distribution, Segmented
@@ -233,13 +233,12 @@ class OneVsRestCalibrator(Calibrator):
         (coordinates,), (known,) = observed.coordinates, observed.points
         segments = cast(SegmentCoordinates, coordinates)
         self.thresholds_ = segments.thresholds
-        self.maps_ = self._fitted_maps(known, segments)
 
-        def improve(expected: Points) -> Callable[[Distribution], Distribution]:
-            self.maps_ = self._fitted_maps(Points.joined([known, expected]), segments)
+        def learn(expected: list[Points]) -> Callable[[Distribution], Distribution]:
+            self.maps_ = self._fitted_maps(Points.joined([known, *expected]), segments)
             return self._transform
 
-        settle_labels(segments, observed.rows, lambda dist: dist, improve)
+        learn_labels(segments, observed.rows, learn)
 
     def _fitted_maps(self, points: Points, segments: SegmentCoordinates) -> Any:
         binary = BetaCalibrator() if self.binary is None else self.binary

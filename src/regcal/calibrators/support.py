@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from regcal._validation import Array, as_float_array
+from regcal._validation import Array
 from regcal.distributions import Clipped, Distribution, Rounded
 from regcal.outcomes import Outcomes
+from regcal.support import WHOLE_LINE, given_ends, given_step
 
 # Outcomes further than this share of a step from a multiple of it were not rounded to it.
 _OFF_STEP = 1e-6
@@ -40,23 +41,9 @@ class Support:
     step: float = 0.0
 
     @classmethod
-    def given(cls, support: Any, step: float = 0.0) -> "Support":
-        """Return the support that a user passed as a pair of ends."""
-        ends = [] if isinstance(support, str) or not hasattr(support, "__len__") else list(support)
-        if len(ends) != 2:
-            msg = (
-                f'support must be "auto", None or a pair (low, high), got {support!r}. '
-                "Write an end that there is none of as None: (0, None)."
-            )
-            raise ValueError(msg)
-        low, high = (
-            default if end is None else float(as_float_array(end, "support"))
-            for end, default in zip(ends, (-np.inf, np.inf), strict=True)
-        )
-        if not low < high:
-            msg = f"The ends of the support must increase, got {low} and {high}. Swap the two."
-            raise ValueError(msg)
-        return cls(low, high, step)
+    def given(cls, support: Any, step: Any) -> "Support":
+        """Return what is given, rather than to be found, by the parameters of a calibrator."""
+        return cls(*(given_ends(support) or WHOLE_LINE), step=given_step(step) or 0.0)
 
     def __bool__(self) -> bool:
         return self != UNBOUNDED
@@ -68,7 +55,7 @@ class Support:
 
     def check(self, outcomes: Outcomes) -> None:
         """Refuse outcomes that cannot be seen through it."""
-        beyond = (outcomes.lower > self.high) | (outcomes.upper < self.low)
+        beyond = self.beyond(outcomes)
         if beyond.any():
             row = int(np.flatnonzero(beyond)[0])
             msg = (
@@ -84,6 +71,10 @@ class Support:
             )
             raise ValueError(msg)
 
+    def beyond(self, outcomes: Outcomes) -> np.ndarray:
+        """Return which outcomes lie beyond an end, whatever they are."""
+        return (outcomes.lower > self.high) | (outcomes.upper < self.low)
+
     def off_step(self, outcomes: Outcomes) -> np.ndarray:
         """Return which outcomes were seen exactly and are no multiples of the step."""
         if self.step == 0:
@@ -95,6 +86,7 @@ class Support:
         """Return what outcomes tell of the latent variable."""
         if not self:
             return outcomes
+        self.check(outcomes)
         lower, upper = outcomes.lower, outcomes.upper
         at_low, at_high = lower <= self.low, upper >= self.high
         if self.step > 0:

@@ -1,17 +1,19 @@
 """Range and distribution of outcomes, which merge: what thresholds and axes are laid out by."""
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
+from regcal._caching import WithoutCaches
 from regcal._validation import Array, check_weights
 from regcal.calibrators.support import UNBOUNDED, Support
 from regcal.grids import make_thresholds
 from regcal.maps import Axis
 from regcal.maps.axis import LINEAR
 from regcal.outcomes import Outcomes
-from regcal.support import find_ends
+from regcal.support import find_ends, given_ends, given_step
 
 # Widths of the axes to choose from, in median absolute deviations.
 _WIDTHS = (3.0, 10.0)
@@ -39,7 +41,7 @@ def _no_values() -> Array:
 
 
 @dataclass(frozen=True)
-class Targets:
+class Targets(WithoutCaches):
     """Range and distribution of outcomes; those of disjoint sets of rows merge.
 
     Distinct values are kept with their weights while there are at most 16 384 of them. Beyond, they
@@ -61,8 +63,8 @@ class Targets:
         weights. They are counted exactly however many outcomes there are.
     support : Support
         Through what outcomes are seen.
-    axis : Axis
-        Along which maps see them.
+    told_axis : Axis, optional
+        Along which maps see them, instead of the axis that suits them best.
 
     Examples
     --------
@@ -81,7 +83,7 @@ class Targets:
     lowest: Array = field(default_factory=_no_values)
     highest: Array = field(default_factory=_no_values)
     support: Support = UNBOUNDED
-    axis: Axis = LINEAR
+    told_axis: Axis | None = None
 
     @classmethod
     def of(cls, y: Any, sample_weight: Any = None) -> Self:
@@ -148,41 +150,33 @@ class Targets:
         step : {"auto", None} or float
             With "auto", the distance of values that are all multiples of it.
         """
-        found = self._found_step() if isinstance(step, str) and step == "auto" else step
-        if found is not None and not (np.ndim(found) == 0 and 0 <= float(found) < np.inf):
-            msg = f'step must be "auto", None or a positive number, got {step!r}.'
-            raise ValueError(msg)
-        width = 0.0 if found is None else float(found)
-        if support is None:
-            wanted = Support(step=width)
-        elif isinstance(support, str) and support == "auto":
-            wanted = Support(*self._found_ends(), step=width)
-        else:
-            wanted = Support.given(support, width)
-        if len(self.values):
-            known = self.values if self.step == 0 else np.array([self.low, self.high])
-            wanted.check(Outcomes.unchecked(known, known))
-        return replace(self, support=wanted)._on_axis()
+        told_step, told_ends = given_step(step), given_ends(support)
+        width = self._found_step() if told_step is None else told_step
+        wanted = Support(*(self._found_ends() if told_ends is None else told_ends), step=width)
+        return replace(self, support=wanted)
 
-    def _on_axis(self) -> "Targets":
-        """Return the same with the axis on which values between the ends look most normal.
+    @cached_property
+    def axis(self) -> Axis:
+        """The axis on which values between the ends look most normal, along which maps see them.
 
         By the profile likelihood of a normal distribution on each axis, as for the
         transformations of Box and Cox (1964).
         """
+        if self.told_axis is not None:
+            return self.told_axis
         inside = (self.values > self.support.low) & (self.values < self.support.high)
         values, weights = self.values[inside], self.weights[inside]
         if len(values) < 2:
-            return self
+            return LINEAR
         centre = weighted_median(values, weights)
         width = weighted_median(np.abs(values - centre), weights)
         if not width > 8 * np.spacing(abs(centre)):
-            return self
+            return LINEAR
         bent = [Axis(centre, factor * width) for factor in _WIDTHS]
         fits = [_normal_fit(axis, values, weights) for axis in bent]
         # worth its two parameters, by the Bayesian information criterion
         worth = max(fits) - _normal_fit(LINEAR, values, weights) > np.log(weights.sum())
-        return replace(self, axis=bent[int(np.argmax(fits))]) if worth else self
+        return bent[int(np.argmax(fits))] if worth else LINEAR
 
     def _found_ends(self) -> tuple[float, float]:
         """Return ends that hold a point mass, among outcomes that were seen exactly."""
@@ -193,13 +187,13 @@ class Targets:
         middle = np.array([[0.5 * (self.lowest[0, -1] + self.highest[0, -1])], [rest]])
         return find_ends(*np.concatenate([self.lowest, middle, self.highest[:, ::-1]], axis=1))
 
-    def _found_step(self) -> float | None:
+    def _found_step(self) -> float:
         """Return the smallest gap if all values are multiples of it, and shared by several rows."""
         gaps = np.diff(self.values)
         if self.step > 0 or not len(gaps) or self.weights.sum() < 2 * len(self.values):
-            return None
+            return 0.0
         steps = self.values / gaps.min()
-        return float(gaps.min()) if np.abs(steps - np.round(steps)).max() < 1e-6 else None
+        return float(gaps.min()) if np.abs(steps - np.round(steps)).max() < 1e-6 else 0.0
 
     @property
     def resolution(self) -> float:
@@ -218,7 +212,7 @@ class Targets:
             return self
         part = power_of_two((self.high - self.low) / _PARTS)
         low, high = part * np.floor(self.low / part), part * np.ceil(self.high / part)
-        return replace(self, low=float(low), high=float(high), axis=self.axis.rounded())
+        return replace(self, low=float(low), high=float(high), told_axis=self.axis.rounded())
 
     def thresholds(self, spec: Any) -> Array:
         """Return thresholds as ``regcal.grids.make_thresholds`` does, within the support."""

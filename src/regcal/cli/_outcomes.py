@@ -11,6 +11,7 @@ from regcal.cli._errors import InputError
 from regcal.cli._predictions import numbers_in
 from regcal.cli._reading import Layout
 from regcal.outcomes import Outcomes
+from regcal.support import given_ends
 from regcal.tables import (
     CensoredColumns,
     ExactColumn,
@@ -116,8 +117,7 @@ class SupportOptions:
     @property
     def given(self) -> Support:
         """What is given rather than found."""
-        ends = self.support if isinstance(self.support, tuple) else (None, None)
-        return Support.given(ends, self.step if isinstance(self.step, float) else 0.0)
+        return Support.given(self.support, self.step)
 
 
 def _support_in(text: str) -> Any:
@@ -134,7 +134,7 @@ def _support_in(text: str) -> Any:
     low, high = (numbers_in([end], "--support") or (None,) for end in ends)
     pair = (low[0], high[0])
     try:
-        Support.given(pair)
+        given_ends(pair)
     except ValueError as error:
         msg = f"--support {text}: {error}"
         raise InputError(msg) from error
@@ -155,7 +155,7 @@ def refused_by(support: Support, columns: OutcomeColumns, y: Any) -> RefusedRows
     """Return the outcomes that cannot be seen through ends and a step that were given."""
     outcomes = Outcomes.of(y)
     found, values = f"the outcome in {columns.label!r} is", outcomes.values
-    outside = (values < support.low) | (values > support.high)
+    outside = support.beyond(outcomes)
     if outside.any():
         rule = f"--support goes from {support.low:g} to {support.high:g}"
         return RefusedRows(outside, found, values, rule)

@@ -5,9 +5,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from regcal._validation import Array, as_float_array
+from regcal._validation import Array
 from regcal.distributions._quadrature import integrate
 from regcal.distributions.base import PANEL_PROBITS, Distribution, mass_between, outer_tail
+from regcal.support import checked_step
 
 # So many values around the median are summed. 512 steps from it the midpoint rule for the latent
 # distribution, whose error goes with the square of a step over the distance, has seven digits.
@@ -40,12 +41,8 @@ class Rounded(Distribution):
     _row_fields = ("base",)
 
     def __init__(self, dist: Distribution, step: float = 1.0) -> None:
-        array = as_float_array(step, "step")
-        if array.ndim or not (np.isfinite(array) and array > 0):
-            msg = f"step must be one positive number, got {step!r}. Counts have a step of 1."
-            raise ValueError(msg)
         self.base = dist
-        self.step = float(array)
+        self.step = checked_step(step)
         self._work_per_point = 2 * dist._work_per_point
 
     def __len__(self) -> int:

@@ -18,7 +18,7 @@ from sklearn.linear_model import BayesianRidge
 from sklearn.linear_model._base import LinearModel
 from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 
-from regcal.binary import BetaCalibrator, LogisticCalibrator
+from regcal.binary import BetaCalibrator, BinaryMap, LogisticCalibrator
 from regcal.calibrators.auto import AutoCalibrator
 from regcal.calibrators.axes import MapAxes
 from regcal.calibrators.base import Calibrator
@@ -47,7 +47,7 @@ from regcal.gp.basis import HilbertBasis
 from regcal.gp.laplace import LaplacePosterior, ProcessPrior
 from regcal.gp.process import FittedProcess
 from regcal.grids import EqualGrid, QuantileGrid
-from regcal.maps import PiecewiseMap, ProbitMap, RationalQuadraticSpline, ScaleMap, Surface
+from regcal.maps import Axis, PiecewiseMap, ProbitMap, RationalQuadraticSpline, ScaleMap, Surface
 from regcal.outcomes import Outcomes
 from regcal.persistence._archive import FileError
 from regcal.regressor import CalibratedRegressorCV, MultiQuantileRegressor, NormalResidualRegressor
@@ -65,6 +65,8 @@ _FARTHEST = 1e100
 
 # No axis of a basis, no grid and no ensemble has more parts.
 _MANY = 10**6
+
+_LARGEST_INTEGER = 2**63 - 1
 
 Sizes = dict[str, int]
 Check = Callable[[Any, Sizes], bool]
@@ -119,7 +121,10 @@ def _no_nan(value: Any, sizes: Sizes) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    """Return whether NumPy takes a value for one number; longer whole numbers are objects to it."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return bool(abs(value) <= _LARGEST_INTEGER)
+    return isinstance(value, float | np.integer | np.floating)
 
 
 @dataclass(frozen=True)
@@ -138,6 +143,11 @@ class Number:
 def number_or_infinite(value: Any, sizes: Sizes) -> bool:
     """Return whether a value is an end of a support."""
     return bool(_is_number(value) and not np.isnan(value))
+
+
+def width_of_axis(value: Any, sizes: Sizes) -> bool:
+    """Return whether a value is where an axis ceases to be linear, if it does."""
+    return bool(_is_number(value) and value > 0)
 
 
 @dataclass(frozen=True)
@@ -320,7 +330,9 @@ _RULES: dict[type, dict[str, Check]] = {
         "h": Numbers("u", "t", least=-_LARGEST_SHIFT, most=_LARGEST_SHIFT),
         "slopes": Several(Number(least=1.0 / _FARTHEST, most=_FARTHEST), 2),
         "start": Instance(ProbitMap),
+        "axis": Instance(Axis),
     },
+    Axis: {"centre": Number(), "width": width_of_axis},
     # distributions
     Normal: {"loc": Numbers("rows"), "scale": Numbers("rows", above=0.0)},
     Clipped: {
@@ -397,7 +409,7 @@ _RULES: dict[type, dict[str, Check]] = {
     LogisticCalibrator: {"coefficients_": Numbers("columns", 2)},
     ColumnMaps: {"maps": Several(Instance(BaseEstimator)), "n_trials": Number(above=0.0)},
     Reweighting: {"maps": _SOME_MAPS},
-    MapAxes: {"low": Number(), "high": Number()},
+    MapAxes: {"low": Number(), "high": Number(), "axis": Instance(Axis)},
     Support: {"low": number_or_infinite, "high": number_or_infinite, "step": Number(least=0.0)},
     Outcomes: {
         "lower": Numbers("rows", infinite=True),
@@ -549,6 +561,12 @@ def _process_fits(process: FittedProcess) -> bool:
     return functions == len(process.posterior.coefficients)
 
 
+def _is_fitted_or_new(binary: BinaryMap) -> bool:
+    """Return whether a map has what it learnt, or nothing that was learnt."""
+    learnt = [name for name in vars(binary) if name.endswith("_")]
+    return not learnt or "coefficients_" in learnt
+
+
 def _columns_of(maps: Any) -> int:
     return len(maps.maps) if isinstance(maps, ColumnMaps) else len(maps.coefficients_)
 
@@ -588,6 +606,7 @@ _LAWS: dict[type, Callable[[Any], bool]] = {
     Support: lambda support: bool(support.low < support.high),
     LaplacePosterior: _posterior_fits,
     FittedProcess: _process_fits,
+    BinaryMap: _is_fitted_or_new,
     OneVsRestCalibrator: _segments_have_maps,
     Segmented: _segments_are_reweighted,
     IsotonicRegression: _ends_are_thresholds,

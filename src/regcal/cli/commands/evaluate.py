@@ -53,6 +53,8 @@ def evaluate(
     gaps = [f"{name} - {models[0]}" for name in models[1:]]
     show_table(("", *models, *gaps, "better"), map(table_cells, table.metrics))
     show(f"{table.n_rows} rows; ± is one standard error.")
+    for remark in table.notes:
+        show(remark)
     if known.support:
         show(f"Outcomes: {known.support.described()}.")
 
@@ -68,4 +70,4 @@ def _for_programs(table: Comparison) -> dict[str, Any]:
         }
         for metric in table.metrics
     }
-    return {"rows": table.n_rows, "metrics": metrics}
+    return {"rows": table.n_rows, "metrics": metrics, "notes": table.notes}
