@@ -4,21 +4,22 @@ For a segment g and a threshold t, with F the predicted P(Y <= t) of a row and w
 
     S_gt = sum_g w (1[y <= t] - F(t)) / sqrt(sum_g w^2 F(t) (1 - F(t))).
 
-Sums over few rows, or of rare events, are skewed, so that each is turned into a normal score by
-the gamma distribution of the same three moments. The largest of all scores is compared with the
+Sums over few rows, or of rare events, are far from normal, so that each is turned into a normal
+score by its tail probability (`regcal.audit.tails`). The largest of all scores is compared with the
 largest of many draws that have the correlations of the sums: residuals times normal multipliers.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from scipy.special import gammainc, gammaincc, ndtr, ndtri
 
 from regcal._random import child_generator
 from regcal._validation import Array
 from regcal.audit.segments import Segments
+from regcal.audit.tails import PARTS, EventCounts, Steps
 
 # Rows share multipliers in so many bins, with signs of their own, so that a draw costs no more for
 # a million rows: correlations are then known to 1 / sqrt(bins).
@@ -33,14 +34,9 @@ _DRAWN_NUMBERS = 4_000_000
 # Rows whose sums are added up at a time.
 _ROWS_AT_ONCE = 50_000
 
-# Below this skewness a gamma distribution is a normal one, to the digits that it is computed with.
-_NO_SKEWNESS = 1e-5
-
-# Halvings of a range of sums until its ends are equal, as floats are.
-_BISECTIONS = 60
-
-# Scores end here: probabilities of 1e-300 have no use, and 0 has no normal score.
-_LARGEST_SCORE = 37.0
+# Residuals vary more than predictions say where they do so by this many standard errors: less is
+# chance, and would cost power in small segments.
+_STANDARD_ERRORS = 2.0
 
 
 @dataclass(frozen=True)
@@ -69,12 +65,14 @@ class Cells:
         Sums of w F and of w 1[y <= t].
     variance : ndarray
         Of the latter if predictions are right.
-    spread : ndarray
-        Its standard deviation; larger where the residuals of a segment vary more than its
-        predictions say: those that are too sure are not taken at their word.
-    skewness : ndarray
+    counts : EventCounts
+        Numbers of events with the moments of the sums.
     step : ndarray
-        How far one more outcome below t moves the sum: the weight of a row.
+        How far one more event moves a sum: the weight of a row.
+    ratio : ndarray
+        How much larger the sums' variance is than that of the events. It is smaller than 1 where
+        outcomes are censored, and larger where the residuals of a segment vary more than its
+        predictions say: those that are too sure are not taken at their word.
     """
 
     n_rows: np.ndarray
@@ -82,39 +80,57 @@ class Cells:
     predicted: Array
     happened: Array
     variance: Array
-    spread: Array
-    skewness: Array
+    counts: EventCounts
     step: Array
+    ratio: Array
+
+    @property
+    def excess(self) -> Array:
+        """By how much the observed sums exceed the predicted ones."""
+        return self.happened - self.predicted
 
     @property
     def statistics(self) -> Array:
         """The standardised sums S."""
-        return _divided(self.happened - self.predicted, np.sqrt(self.variance))
+        return divided(self.excess, np.sqrt(self.variance))
 
     @property
     def scores(self) -> Array:
         """Normal scores that have the tail probabilities of the sums."""
-        return normal_scores(
-            self.happened - self.predicted, self.spread, self.skewness, self.step
+        return self.counts.scores(divided(self.excess, self._event), self._step)
+
+    @property
+    def steps(self) -> Steps:
+        """Which scores the smaller sums can have."""
+        counts = EventCounts(*(_flat(one) for one in (self.counts.trials, self.counts.probabilities)))
+        return Steps.of(counts, divided(self.excess, self._event).ravel(), self._step.ravel())
+
+    def by_chance(self, score: float, thresholds: np.ndarray) -> tuple[Array, Array]:
+        """Return between which excesses scores are within ± score, at a threshold per segment."""
+        cells = (np.arange(len(self.weight)), thresholds)
+        counts = EventCounts(*(one[:, *cells] for one in (self.counts.trials, self.counts.probabilities)))
+        low, high = (
+            counts.excess_at(sign * score, self._step[cells]) * self._event[cells]
+            for sign in (-1.0, 1.0)
         )
+        return np.maximum(low, -self.predicted[cells]), np.minimum(high, (self.weight[:, np.newaxis] - self.predicted)[cells])
 
-    def by_chance(self, score: float) -> tuple[Array, Array]:
-        """Return between which sums scores are within ± score."""
-        return self._reached(-score), self._reached(score)
+    @property
+    def _event(self) -> Array:
+        """What excesses are divided by: the variance is then that of events."""
+        return self.step * np.sqrt(self.ratio)
 
-    def _reached(self, score: float) -> Array:
-        """Return the sum at which a score is reached, by bisection from no event to all."""
-        low = np.zeros_like(self.predicted)
-        high = np.broadcast_to(self.weight[:, np.newaxis], low.shape)
-        for _ in range(_BISECTIONS):
-            middle = 0.5 * (low + high)
-            scores = normal_scores(middle - self.predicted, self.spread, self.skewness, self.step)
-            low, high = np.where(scores > score, low, middle), np.where(scores > score, middle, high)
-        return 0.5 * (low + high)
+    @property
+    def _step(self) -> Array:
+        return 1.0 / np.sqrt(self.ratio)
 
 
-def _divided(a: Array, b: Array) -> Array:
-    """Return a / b, and 0 for 0 / 0."""
+def _flat(values: Array) -> Array:
+    return values.reshape(len(values), -1)
+
+
+def divided(a: Array, b: Array) -> Array:
+    """Return a / b, and 0 where a is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(a == 0, 0.0, a / b)
 
@@ -124,27 +140,32 @@ def _divided(a: Array, b: Array) -> Array:
 
 def add_up(labels: Labels, segments: Segments) -> Cells:
     """Return the sums of all rows, segment by segment."""
-    n_cells, total = (len(segments), len(labels.thresholds)), np.zeros(())
+    total = np.zeros(())
     for start in range(0, len(labels.weights), _ROWS_AT_ONCE):
         rows = slice(start, start + _ROWS_AT_ONCE)
         columns = np.concatenate(_to_add_up(labels, rows), axis=1)
         total = total + sums_by_code(segments.codes[rows], len(segments), columns)
-    n_rows, weight, squared = total[:, :3].T
-    tables = np.split(total[:, 3:], total[:, 3:].shape[1] // n_cells[1], axis=1)
-    predicted, happened, said, free, third, gap, squared_gap = tables
+    n_rows, weight, squared, noise = total[:, :4].T
+    tables = np.split(total[:, 4:], total[:, 4:].shape[1] // len(labels.thresholds), axis=1)
+    predicted, happened, variance, known, free, gap, squared_gap, *parts = tables
     # residuals around their mean, e - d with d = sum w e / sum w
     mean = (happened - predicted) / weight[:, np.newaxis]
     seen = squared_gap - 2.0 * mean * gap + mean**2 * squared[:, np.newaxis]
-    ratio = np.maximum(_divided(seen.sum(axis=1), said.sum(axis=1)), 1.0)
+    more = np.sum(seen - known, axis=1) - _STANDARD_ERRORS * np.sqrt(noise)
+    too_sure = 1.0 + np.maximum(divided(more, known.sum(axis=1)), 0.0)
+    step = divided(variance, free)
     return Cells(
         n_rows.astype(np.intp),
         weight,
         predicted,
         happened,
-        said,
-        np.sqrt(said * ratio[:, np.newaxis]),
-        _divided(third, said**1.5),
-        _divided(said, free),
+        variance=known,
+        counts=EventCounts.of(
+            [divided(one, step) for one in parts[::2]],
+            [divided(one, step**2) for one in parts[1::2]],
+        ),
+        step=step,
+        ratio=np.where(variance > 0, divided(known, variance) * too_sure[:, np.newaxis], 1.0),
     )
 
 
@@ -152,19 +173,27 @@ def _to_add_up(labels: Labels, rows: slice) -> list[Array]:
     """Return what is added up over rows: columns for each threshold, after those for rows."""
     w, q = labels.weights[rows, np.newaxis], labels.predicted[rows]
     residuals = labels.happened[rows] - q
-    variance = np.maximum(q * (1.0 - q) - labels.unknown[rows], 0.0)
-    return [
+    variance = q * (1.0 - q)
+    known = variance - labels.unknown[rows]
+    noise = np.sum(w**2 * (residuals**2 - known), axis=1, keepdims=True) ** 2
+    columns = [
         np.ones_like(w),
         w,
         w**2,
+        noise,
         w * q,
         w * labels.happened[rows],
         w**2 * variance,
+        w**2 * known,
         w * variance,
-        w**3 * variance * (1.0 - 2.0 * q),
         w**2 * residuals,
         w**2 * residuals**2,
     ]
+    for low, high in pairwise(PARTS):
+        inside = (q >= low) & (q < high)
+        columns.append(inside * w * (q if high <= 0.5 else 1.0 - q))
+        columns.append(inside * w**2 * variance)
+    return columns
 
 
 def sums_by_code(codes: np.ndarray, n_codes: int, values: Array) -> Array:
@@ -178,52 +207,13 @@ def sums_by_code(codes: np.ndarray, n_codes: int, values: Array) -> Array:
 # ------------------------------------------------------------------------------------------ chance
 
 
-def normal_scores(excess: Array, spread: Array, skewness: Array, step: Array) -> Array:
-    """Return normal scores with the tail probabilities of sums of independent events.
-
-    They are those of the gamma distribution with the same three moments, half a step below and
-    half a step above the sum, averaged ("mid-p"), as a sum of events moves by whole steps.
-
-    Examples
-    --------
-    Three events where a hundredth was expected, as good as Poisson distributed:
-
-    >>> import numpy as np
-    >>> from scipy.special import ndtr
-    >>> from scipy.stats import poisson
-    >>> score = normal_scores(*map(np.array, (2.99, 0.1, 10.0, 1.0)))
-    >>> p = 0.5 * (poisson.sf(2, 0.01) + poisson.sf(3, 0.01))
-    >>> bool(0.5 < ndtr(-score) / p < 2.0)
-    True
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        places = [(excess + half * step) / spread for half in (-0.5, 0.5)]
-    places = [np.where(np.isnan(place), 0.0, place) for place in places]
-    above, below = (
-        0.5 * sum(_gamma_tail(sign * place, sign * skewness) for place in places)
-        for sign in (1.0, -1.0)
-    )
-    scores = np.where(above < below, -ndtri(above), ndtri(below))
-    impossible = (spread == 0) & (excess != 0)
-    scores = np.where(impossible, np.copysign(np.inf, excess), scores)
-    return np.clip(scores, -_LARGEST_SCORE, _LARGEST_SCORE)
-
-
-def _gamma_tail(x: Array, skewness: Array) -> Array:
-    """Return P(X > x) for a gamma variable moved and scaled to mean 0 and variance 1.
-
-    With a negative skewness it is mirrored.
-    """
-    skewed = np.abs(skewness) > _NO_SKEWNESS
-    g = np.where(skewed, np.abs(skewness), 1.0)
-    shape = 4.0 / g**2
-    place = np.maximum(shape + 2.0 / g * np.where(skewness > 0, x, -x), 0.0)
-    tail = np.where(skewness > 0, gammaincc(shape, place), gammainc(shape, place))
-    return np.where(skewed, tail, ndtr(-x))
-
-
 def largest_by_chance(
-    labels: Labels, segments: Segments, order: np.ndarray, n_draws: int, random_state: Any
+    labels: Labels,
+    segments: Segments,
+    steps: Steps,
+    order: np.ndarray,
+    n_draws: int,
+    random_state: Any,
 ) -> Array:
     """Return the largest absolute score of each draw, increasing.
 
@@ -234,6 +224,8 @@ def largest_by_chance(
     ----------
     labels : Labels
     segments : Segments
+    steps : Steps
+        The scores that small sums can have.
     order : ndarray of shape (n_rows,)
         Rows in an order that does not depend on that of the data: multipliers follow it.
     n_draws : int
@@ -244,10 +236,10 @@ def largest_by_chance(
     norms = np.sqrt(np.einsum("ij,ij->j", table, table))
     table /= np.where(norms > 0, norms, 1.0)
     at_once = max(1, _DRAWN_NUMBERS // table.shape[1])
-    largest = [
-        np.abs(rng.standard_normal((min(at_once, n_draws - start), len(table))) @ table).max(axis=1)
-        for start in range(0, n_draws, at_once)
-    ]
+    largest = []
+    for start in range(0, n_draws, at_once):
+        multipliers = rng.standard_normal((min(at_once, n_draws - start), len(table)))
+        largest.append(np.abs(steps.taken(multipliers @ table)).max(axis=1))
     return np.sort(np.concatenate(largest))
 
 

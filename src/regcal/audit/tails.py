@@ -1,0 +1,211 @@
+"""Tail probabilities of sums of independent events with different probabilities.
+
+Events are put together by their probability, from rare to nearly certain, and each part is a
+binomial with its mean and variance. The tail of the sum is Lugannani and Rice's saddle-point
+approximation with a correction for steps (Daniels, 1987), which holds for one event where a
+thousandth was expected as well as for large counts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from scipy.special import expit, ndtr, ndtri
+
+from regcal._validation import Array
+
+# Where probabilities are put together: within a part they differ little, or are all tiny.
+PARTS = (0.0, 0.01, 0.1, 0.5, 0.9, 0.99, np.inf)
+
+# Scores end here: probabilities of 1e-300 have no use, and 0 has no normal score.
+LARGEST_SCORE = 37.0
+
+# The smallest probability of a part: as good as Poisson distributed.
+_SMALLEST = 1e-9
+
+# Newton's steps, of which ten are enough unless the sum is at its very end; and the largest tilt:
+# it makes an event of 1e-30 certain.
+_MOST_STEPS = 60
+_LARGEST_TILT = 80.0
+
+# Means are met to this share of their distance from the nearer end.
+_TOLERANCE = 1e-6
+
+# Tilts below this are 0: the tail is then one half, but for skewness.
+_NO_TILT = 1e-4
+
+# Sums move in visible steps where their standard deviation is less than so many of them; with
+# more, what is attained of a level is within 5 % of it.
+_FEW_STEPS = 4.0
+
+# Steps that are looked at, in standard deviations: no search has tails that far out.
+_FAR = 9.0
+
+
+@dataclass(frozen=True)
+class EventCounts:
+    """Numbers of events: sums of binomials, one for each range of probabilities.
+
+    Attributes
+    ----------
+    trials, probabilities : ndarray of shape (n_parts, ...)
+
+    Examples
+    --------
+    Three events or more, of ten with probability 0.1, and normal scores of that:
+
+    >>> import numpy as np
+    >>> from scipy.special import ndtr
+    >>> from scipy.stats import binom
+    >>> ten = EventCounts(np.array([[10.0]]), np.array([[0.1]]))
+    >>> round(float(ndtr(-ten.tail_scores(np.array([2.5 - 1.0])))[0]), 3), round(binom.sf(2, 10, 0.1), 3)
+    (0.07, 0.07)
+    """
+
+    trials: Array
+    probabilities: Array
+
+    @classmethod
+    def of(cls, means: Sequence[Array], variances: Sequence[Array]) -> Self:
+        """Return counts from means and variances by `PARTS`; those above one half of the rest.
+
+        Parameters
+        ----------
+        means : sequence of n_parts arrays
+            Of events where their probability is below one half, else of no event.
+        variances : sequence of n_parts arrays
+        """
+        trials, probabilities = [], []
+        for high, mean, variance in zip(PARTS[1:], means, variances, strict=True):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                p = np.clip(np.where(mean > 0, 1.0 - variance / mean, 0.5), _SMALLEST, 0.75)
+            trials.append(mean / p)
+            probabilities.append(p if high <= 0.5 else 1.0 - p)
+        return cls(np.stack(trials), np.stack(probabilities))
+
+    def __getitem__(self, cells: np.ndarray) -> "EventCounts":
+        return EventCounts(self.trials[:, cells], self.probabilities[:, cells])
+
+    @property
+    def variance(self) -> Array:
+        """Variance of the count."""
+        return (self.trials * self.probabilities * (1.0 - self.probabilities)).sum(axis=0)
+
+    def scores(self, excess: Array, step: Array) -> Array:
+        """Return normal scores of counts that exceed their mean by so much.
+
+        Their tail probability is that of the excess, of which the excess itself counts half
+        ("mid-p"), as half of the possible outcomes within a step are beyond it.
+        """
+        return _middle(*(self.tail_scores(excess + half * step, step) for half in (-0.5, 0.5)))
+
+    def tail_scores(self, excess: Array, step: Array | float = 1.0) -> Array:
+        """Return normal scores of the probability to exceed the mean by more than so much.
+
+        An excess in the middle between two that are possible leaves no doubt which are beyond.
+        """
+        place = (self.trials * self.probabilities).sum(axis=0) + excess
+        scores = np.where(place > 0, LARGEST_SCORE, -LARGEST_SCORE)
+        inside = (place > 0) & (place < self.trials.sum(axis=0))
+        parts = (
+            np.broadcast_to(one, (len(one), *place.shape))[:, inside]
+            for one in (self.trials, self.probabilities)
+        )
+        found = _tail_scores(*parts, place[inside], np.broadcast_to(step, place.shape)[inside])
+        scores[inside] = np.clip(found, -LARGEST_SCORE, LARGEST_SCORE)
+        return scores
+
+    def excess_at(self, score: float, step: Array) -> Array:
+        """Return the excess whose score is `score`, by bisection."""
+        mean = (self.trials * self.probabilities).sum(axis=0)
+        low, high = -mean - step, self.trials.sum(axis=0) - mean + step
+        for _ in range(_MOST_STEPS):
+            middle = 0.5 * (low + high)
+            beyond = self.scores(middle, step) > score
+            low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
+        return 0.5 * (low + high)
+
+
+def _tail_scores(trials: Array, probabilities: Array, place: Array, step: Array) -> Array:
+    """Return r + log(u / r) / r, with r and u of the tilt at which the mean is `place`."""
+    log_p, log_rest = np.log(probabilities), np.log1p(-probabilities)
+    tilt = _tilt(trials, log_p - log_rest, place)
+    cumulant = (trials * np.logaddexp(log_rest, log_p + tilt)).sum(axis=0)
+    tilted = expit(log_p - log_rest + tilt)
+    variance = (trials * tilted * (1.0 - tilted)).sum(axis=0)
+    third = (trials * tilted * (1.0 - tilted) * (1.0 - 2.0 * tilted)).sum(axis=0)
+    root = np.copysign(np.sqrt(2.0 * np.maximum(tilt * place - cumulant, 0.0)), tilt)
+    slope = 2.0 / step * np.sinh(0.5 * step * tilt) * np.sqrt(variance)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scores = root + np.log(slope / root) / root
+    middle = tilt * np.sqrt(variance) + third / (6.0 * variance**1.5)
+    return np.where(np.abs(tilt) < _NO_TILT, middle, scores)
+
+
+def _tilt(trials: Array, logits: Array, place: Array) -> Array:
+    """Return s at which sum n expit(logit p + s) = place, by Newton's steps within bounds."""
+    low, high = np.full(place.shape, -_LARGEST_TILT), np.full(place.shape, _LARGEST_TILT)
+    tilt = np.zeros(place.shape)
+    small = _TOLERANCE * np.minimum(place, trials.sum(axis=0) - place)
+    for _ in range(_MOST_STEPS):
+        tilted = expit(logits + tilt)
+        gap = (trials * tilted).sum(axis=0) - place
+        if (np.abs(gap) <= small).all():
+            break
+        low, high = np.where(gap < 0, tilt, low), np.where(gap < 0, high, tilt)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            newton = tilt - gap / (trials * tilted * (1.0 - tilted)).sum(axis=0)
+        inside = (newton > low) & (newton < high)
+        tilt = np.where(inside, newton, 0.5 * (low + high))
+    return tilt
+
+
+def _middle(at_least: Array, more: Array) -> Array:
+    """Return the normal score of the mean of two tail probabilities, given as scores."""
+    above, below = (0.5 * (ndtr(sign * at_least) + ndtr(sign * more)) for sign in (-1.0, 1.0))
+    with np.errstate(divide="ignore"):
+        scores = np.where(above < below, -ndtri(above), ndtri(below))
+    return np.clip(scores, -LARGEST_SCORE, LARGEST_SCORE)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Scores that small counts can have, and between which normal draws they are.
+
+    Attributes
+    ----------
+    cells : ndarray of shape (n_small,)
+        Which counts they are.
+    cuts : ndarray of shape (n_small, n_steps - 1)
+    scores : ndarray of shape (n_small, n_steps)
+    """
+
+    cells: np.ndarray
+    cuts: Array
+    scores: Array
+
+    @classmethod
+    def of(cls, counts: EventCounts, excess: Array, step: Array) -> Self:
+        """Return the steps of those counts that have few: whole ones from what was seen."""
+        spread = np.sqrt(counts.variance)
+        cells = np.flatnonzero(spread < _FEW_STEPS * step)
+        if not len(cells):
+            return cls(cells, np.empty((0, 0)), np.empty((0, 0)))
+        excess, step, spread = (one[cells, np.newaxis] for one in (excess, step, spread))
+        n_steps = int(np.ceil((_FAR * spread / step).max())) + 2
+        # from the possible value that is next to the mean
+        start = excess - np.round(excess / step) * step
+        places = start + step * np.arange(-n_steps, n_steps + 1)
+        ends = np.concatenate([places - 0.5 * step, places[:, -1:] + 0.5 * step], axis=1)
+        few = EventCounts(
+            counts.trials[:, cells, np.newaxis], counts.probabilities[:, cells, np.newaxis]
+        )
+        tails = few.tail_scores(ends, step)
+        return cls(cells, tails[:, 1:-1], _middle(tails[:, :-1], tails[:, 1:]))
+
+    def taken(self, draws: Array) -> Array:
+        """Return draws of which those of small counts became the scores that these can have."""
+        for cell, cuts, scores in zip(self.cells, self.cuts, self.scores, strict=True):
+            draws[:, cell] = scores[np.searchsorted(cuts, draws[:, cell])]
+        return draws
