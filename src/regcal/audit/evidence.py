@@ -34,6 +34,9 @@ _DRAWN_NUMBERS = 4_000_000
 # Rows whose sums are added up at a time.
 _ROWS_AT_ONCE = 50_000
 
+# Probabilities of 0 and 1 are taken for these, which have finite odds.
+_NEVER = 1e-15
+
 # Residuals vary more than predictions say where they do so by this many standard errors: less is
 # chance, and would cost power in small segments.
 _STANDARD_ERRORS = 2.0
@@ -154,19 +157,31 @@ def add_up(labels: Labels, segments: Segments) -> Cells:
     more = np.sum(seen - known, axis=1) - _STANDARD_ERRORS * np.sqrt(noise)
     too_sure = 1.0 + np.maximum(divided(more, known.sum(axis=1)), 0.0)
     step = divided(variance, free)
+    counts = _counts(parts[::2], parts[1::2], step)
     return Cells(
         n_rows.astype(np.intp),
         weight,
         predicted,
         happened,
         variance=known,
-        counts=EventCounts.of(
-            [divided(one, step) for one in parts[::2]],
-            [divided(one, step**2) for one in parts[1::2]],
-        ),
+        counts=counts,
         step=step,
-        ratio=np.where(variance > 0, divided(known, variance) * too_sure[:, np.newaxis], 1.0),
+        ratio=np.where(
+            variance > 0,
+            divided(known, step**2 * counts.variance) * too_sure[:, np.newaxis],
+            1.0,
+        ),
     )
+
+
+def _counts(weights: list[Array], events: list[Array], step: Array) -> EventCounts:
+    """Return numbers of events from the weights of rows, by `PARTS`, and what was predicted."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        trials = np.where(step > 0, np.stack(weights) / step, 0.0)
+        probabilities = np.stack(events) / np.stack(weights)
+    # a part without rows has any probability; a certain one has no odds
+    probabilities = np.clip(np.nan_to_num(probabilities, nan=0.5), _NEVER, 1.0 - _NEVER)
+    return EventCounts(trials, probabilities)
 
 
 def _to_add_up(labels: Labels, rows: slice) -> list[Array]:
@@ -191,8 +206,7 @@ def _to_add_up(labels: Labels, rows: slice) -> list[Array]:
     ]
     for low, high in pairwise(PARTS):
         inside = (q >= low) & (q < high)
-        columns.append(inside * w * (q if high <= 0.5 else 1.0 - q))
-        columns.append(inside * w**2 * variance)
+        columns += [inside * w, inside * w * q]
     return columns
 
 

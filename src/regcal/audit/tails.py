@@ -1,7 +1,7 @@
 """Tail probabilities of sums of independent events with different probabilities.
 
 Events are put together by their probability, from rare to nearly certain, and each part is a
-binomial with its mean and variance. The tail of the sum is Lugannani and Rice's saddle-point
+binomial. The tail of their sum is Lugannani and Rice's saddle-point
 approximation with a correction for steps (Daniels, 1987), which holds for one event where a
 thousandth was expected as well as for large counts.
 """
@@ -15,14 +15,12 @@ from scipy.special import expit, ndtr, ndtri
 
 from regcal._validation import Array
 
-# Where probabilities are put together: within a part they differ little, or are all tiny.
-PARTS = (0.0, 0.01, 0.1, 0.5, 0.9, 0.99, np.inf)
+# Where probabilities are put together. Within a part all are tiny, or differ so little that their
+# mean has a variance within 2 % of theirs.
+PARTS = (0.0, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99, np.inf)
 
 # Scores end here: probabilities of 1e-300 have no use, and 0 has no normal score.
 LARGEST_SCORE = 37.0
-
-# The smallest probability of a part: as good as Poisson distributed.
-_SMALLEST = 1e-9
 
 # Newton's steps, of which ten are enough unless the sum is at its very end; and the largest tilt:
 # it makes an event of 1e-30 certain.
@@ -50,6 +48,7 @@ class EventCounts:
     Attributes
     ----------
     trials, probabilities : ndarray of shape (n_parts, ...)
+        Probabilities are between 0 and 1, and not at these ends.
 
     Examples
     --------
@@ -65,27 +64,6 @@ class EventCounts:
 
     trials: Array
     probabilities: Array
-
-    @classmethod
-    def of(cls, means: Sequence[Array], variances: Sequence[Array]) -> Self:
-        """Return counts from means and variances by `PARTS`; those above one half of the rest.
-
-        Parameters
-        ----------
-        means : sequence of n_parts arrays
-            Of events where their probability is below one half, else of no event.
-        variances : sequence of n_parts arrays
-        """
-        trials, probabilities = [], []
-        for high, mean, variance in zip(PARTS[1:], means, variances, strict=True):
-            with np.errstate(divide="ignore", invalid="ignore"):
-                p = np.clip(np.where(mean > 0, 1.0 - variance / mean, 0.5), _SMALLEST, 0.75)
-            trials.append(mean / p)
-            probabilities.append(p if high <= 0.5 else 1.0 - p)
-        return cls(np.stack(trials), np.stack(probabilities))
-
-    def __getitem__(self, cells: np.ndarray) -> "EventCounts":
-        return EventCounts(self.trials[:, cells], self.probabilities[:, cells])
 
     @property
     def variance(self) -> Array:
