@@ -1,7 +1,7 @@
 """Covariates and groups become segments of the rows: levels, ranges of numbers, missing values."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -82,10 +82,18 @@ def _divided(
 ) -> Iterator[tuple[str, Divided]]:
     """Yield the labels of each column's segments, and the number of each row's segment."""
     for column in covariates.columns if covariates is not None else ():
-        ranges = column.kind == "number" and len(_distinct(column)) > _N_RANGES
-        yield column.name, _ranges(column, weights) if ranges else _levels(column, weights)
+        divide = _ranges if _has_many_values(column) else _levels
+        yield column.name, divide(column, weights)
     for column in groups.columns if groups is not None else ():
         yield column.name, _all_levels(column)
+
+
+def _has_many_values(column: Column) -> bool:
+    """Whether a column holds more different numbers than ranges; a few rows may tell."""
+    return column.kind == "number" and (
+        len(_distinct(replace(column, values=column.values[:1000]))) > _N_RANGES
+        or len(_distinct(column)) > _N_RANGES
+    )
 
 
 def _distinct(column: Column) -> np.ndarray:

@@ -27,6 +27,9 @@ LARGEST_SCORE = 37.0
 _MOST_STEPS = 60
 _LARGEST_TILT = 80.0
 
+# Halvings of a range of counts, until it is a billionth of itself.
+_HALVINGS = 30
+
 # Means are met to this share of their distance from the nearer end.
 _TOLERANCE = 1e-6
 
@@ -98,7 +101,7 @@ class EventCounts:
         """Return the excess whose score is `score`, by bisection."""
         mean = (self.trials * self.probabilities).sum(axis=0)
         low, high = -mean - step, self.trials.sum(axis=0) - mean + step
-        for _ in range(_MOST_STEPS):
+        for _ in range(_HALVINGS):
             middle = 0.5 * (low + high)
             beyond = self.scores(middle, step) > score
             low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
