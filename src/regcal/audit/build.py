@@ -83,7 +83,7 @@ def audit(
     >>> y = rng.normal(np.where(region == "south", 0.5, 0.0))
     >>> audit = regcal.audit(y, regcal.Normal(np.zeros(3000), 1.0), {"region": region}, thresholds=[0.0])
     >>> print(audit)
-    Not calibrated in 2 of 4 segments and 1 thresholds, 3,000 rows: p < 0.001.
+    Not calibrated in 2 of 4 segments at 1 threshold, 3,000 rows: p < 0.001.
       region = south: P(Y <= 0) was 0.50, observed 0.30 (985 rows), p < 0.001
       all rows: P(Y <= 0) was 0.50, observed 0.44 (3,000 rows), p < 0.001
     """

@@ -1,6 +1,6 @@
 """What an audit found: segments in which predictions are wrong, as objects, text and tables."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -134,7 +134,7 @@ class Audit:
     def headline(self) -> str:
         """Return what was found in one sentence."""
         searched = (
-            f"{len(self.segments)} segments and {len(self.thresholds)} thresholds, "
+            f"{_number_of(self.segments, 'segment')} at {_number_of(self.thresholds, 'threshold')}, "
             f"{self.n_rows:,} rows: {shown_p(self.p_value)}"
         )
         if self.p_value >= SIGNIFICANT:
@@ -161,6 +161,10 @@ class Audit:
 def shown_p(p_value: float) -> str:
     """Return a p-value in words that fit into a sentence."""
     return f"p = {p_value:.2g}" if p_value >= 0.001 else "p < 0.001"
+
+
+def _number_of(things: Sized, name: str) -> str:
+    return f"{len(things)} {name}{'s' if len(things) != 1 else ''}"
 
 
 def _as_table(rows: Iterable[Any]) -> Any:
