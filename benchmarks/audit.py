@@ -34,6 +34,7 @@ class World:
     weights: np.ndarray | None = None
 
     def audited(self, seed: int) -> regcal.Audit:
+        """Search this world."""
         return regcal.audit(
             self.y,
             self.dist,
@@ -97,9 +98,7 @@ def print_level(simulations: int) -> None:
 def print_power(simulations: int) -> None:
     print("power: a tenth of the rows is 10 points off, 47 other segments, 9 thresholds")
     for n in (2000, 6000):
-        audits = [
-            planted(np.random.default_rng([8, k]), n).audited(k) for k in range(simulations)
-        ]
+        audits = [planted(np.random.default_rng([8, k]), n).audited(k) for k in range(simulations)]
         found = np.mean([audit.p_value < 0.05 for audit in audits])
         first = np.mean([audit.segments[0].segment == "group = True" for audit in audits])
         print(f"  {n:6,} rows: p < 0.05 in {found:.3f}, the segment is first in {first:.3f}")

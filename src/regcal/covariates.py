@@ -194,7 +194,9 @@ def _named(table: Any) -> Iterator[tuple[str, Any]]:
 
 def _as_array(table: Any) -> np.ndarray:
     if hasattr(table, "toarray"):
-        msg = "The covariates are a sparse matrix. Pass table.toarray(), or the columns that matter."
+        msg = (
+            "The covariates are a sparse matrix. Pass table.toarray(), or the columns that matter."
+        )
         raise TypeError(msg)
     array = np.asarray(table)
     if array.dtype.kind in "US" and not isinstance(table, np.ndarray):

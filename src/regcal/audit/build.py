@@ -81,24 +81,26 @@ def audit(
     >>> rng = np.random.default_rng(0)
     >>> region = rng.choice(["north", "south", "west"], 3000)
     >>> y = rng.normal(np.where(region == "south", 0.5, 0.0))
-    >>> audit = regcal.audit(y, regcal.Normal(np.zeros(3000), 1.0), {"region": region}, thresholds=[0.0])
-    >>> print(audit)
+    >>> dist = regcal.Normal(np.zeros(3000), 1.0)
+    >>> print(regcal.audit(y, dist, {"region": region}, thresholds=[0.0]))
     Not calibrated in 2 of 4 segments at 1 threshold, 3,000 rows: p < 0.001.
       region = south: P(Y <= 0) was 0.50, observed 0.30 (985 rows), p < 0.001
       all rows: P(Y <= 0) was 0.50, observed 0.44 (3,000 rows), p < 0.001
     """
     outcomes, dist = checked_outcomes(y, dist)
     weights = check_weights(sample_weight, len(outcomes))
-    tables = [
+    columns, labelled = (
         None if table is None else Covariates.of(table, len(outcomes))
         for table in (covariates, _named_groups(groups))
-    ]
+    )
     if not weights.all():
         used = np.flatnonzero(weights)
         outcomes, dist, weights = outcomes[used], dist[used], weights[used]
-        tables = [None if table is None else table[used] for table in tables]
+        columns, labelled = (
+            None if table is None else table.take(used) for table in (columns, labelled)
+        )
     check_count(n_draws, "n_draws")
-    segments = make_segments(len(outcomes), *tables, weights)
+    segments = make_segments(len(outcomes), columns, labelled, weights)
     grid = thresholds_for(_TENTHS if thresholds is None else thresholds, outcomes, weights)
     labels = _labels(outcomes, dist, grid, weights)
     cells = add_up(labels, segments)
@@ -127,7 +129,9 @@ def _labels(outcomes: Outcomes, dist: Distribution, thresholds: Array, weights: 
         for k, t in enumerate(thresholds):
             happened[:, k] = expected_labels(predicted[:, k], happened[:, k], ends.known(t), seen)
         unknown = happened * (1.0 - happened)
-    return Labels(thresholds, predicted, happened, np.broadcast_to(unknown, happened.shape), weights)
+    return Labels(
+        thresholds, predicted, happened, np.broadcast_to(unknown, happened.shape), weights
+    )
 
 
 def _order(outcomes: Outcomes, labels: Labels, segments: Segments) -> np.ndarray:
@@ -165,7 +169,9 @@ def _findings(
     p_values = share_as_large(largest, scores)
     worst = np.abs(scores).argmax(axis=1)
     each = np.arange(len(worst))
-    predicted, observed = (one / cells.weight[:, np.newaxis] for one in (cells.predicted, cells.happened))
+    predicted, observed = (
+        one / cells.weight[:, np.newaxis] for one in (cells.predicted, cells.happened)
+    )
     reached = float(np.quantile(largest, 1.0 - SIGNIFICANT, method="higher"))
     lower, upper = (one / cells.weight for one in cells.by_chance(reached, worst))
     order = np.lexsort((-np.abs(statistics[each, worst]), -np.abs(scores[each, worst])))
@@ -186,7 +192,10 @@ def _findings(
         float(p_values.min()),
         tuple(found),
         thresholds,
-        *(one[order] for one in (predicted, observed, statistics, p_values)),
+        predicted[order],
+        observed[order],
+        statistics[order],
+        p_values[order],
         n_rows=int(cells.n_rows[0]),
         costs=costs,
         note=note,

@@ -36,7 +36,8 @@ class DecisionCost:
     --------
     >>> import regcal
     >>> dist = regcal.Normal([0.0, 0.0, 9.0, 9.0], 1.0)
-    >>> audit = regcal.audit([0.0, 9.0, 9.0, 9.0], dist, {"x": [1, 1, 2, 2]}, costs={5.0: (1.0, 4.0)})
+    >>> costs = {5.0: (1.0, 4.0)}
+    >>> audit = regcal.audit([0.0, 9.0, 9.0, 9.0], dist, {"x": [1, 1, 2, 2]}, costs=costs)
     >>> for cost in audit.costs:
     ...     print(cost.segment, round(cost.predicted, 2), cost.realised)
     x = 1 0.0 2.0

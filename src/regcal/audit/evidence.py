@@ -104,18 +104,24 @@ class Cells:
     @property
     def steps(self) -> Steps:
         """Which scores the smaller sums can have."""
-        counts = EventCounts(*(_flat(one) for one in (self.counts.trials, self.counts.probabilities)))
+        counts = EventCounts(
+            *(_flat(one) for one in (self.counts.trials, self.counts.probabilities))
+        )
         return Steps.of(counts, divided(self.excess, self._event).ravel(), self._step.ravel())
 
     def by_chance(self, score: float, thresholds: np.ndarray) -> tuple[Array, Array]:
         """Return between which excesses scores are within ± score, at a threshold per segment."""
         cells = (np.arange(len(self.weight)), thresholds)
-        counts = EventCounts(*(one[:, *cells] for one in (self.counts.trials, self.counts.probabilities)))
+        counts = EventCounts(
+            *(one[:, *cells] for one in (self.counts.trials, self.counts.probabilities))
+        )
         low, high = (
             counts.excess_at(sign * score, self._step[cells]) * self._event[cells]
             for sign in (-1.0, 1.0)
         )
-        return np.maximum(low, -self.predicted[cells]), np.minimum(high, (self.weight[:, np.newaxis] - self.predicted)[cells])
+        return np.maximum(low, -self.predicted[cells]), np.minimum(
+            high, (self.weight[:, np.newaxis] - self.predicted)[cells]
+        )
 
     @property
     def _event(self) -> Array:
@@ -281,4 +287,4 @@ def _residuals_in_bins(
 def share_as_large(largest: Array, scores: Array) -> Array:
     """Return p-values: the share of draws, with the data themselves, that are as large."""
     below = np.searchsorted(largest, np.abs(scores))
-    return (1.0 + len(largest) - below) / (1.0 + len(largest))
+    return np.asarray((1.0 + len(largest) - below) / (1.0 + len(largest)), dtype=np.float64)

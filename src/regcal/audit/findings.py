@@ -104,7 +104,7 @@ class Audit:
     >>> y = rng.normal(np.where(age < 2, -0.5, 0.0))
     >>> audit = regcal.audit(y, regcal.Normal(np.zeros(2000), 1.0), {"age": age})
     >>> audit.segments[0].segment
-    'age < 2.063'
+    'age < 1.94'
     """
 
     p_value: float
@@ -133,10 +133,10 @@ class Audit:
 
     def headline(self) -> str:
         """Return what was found in one sentence."""
-        searched = (
-            f"{_number_of(self.segments, 'segment')} at {_number_of(self.thresholds, 'threshold')}, "
-            f"{self.n_rows:,} rows: {shown_p(self.p_value)}"
-        )
+        segments = _number_of(self.segments, "segment")
+        thresholds = _number_of(self.thresholds, "threshold")
+        rows = f"{self.n_rows:,} rows: {shown_p(self.p_value)}"
+        searched = f"{segments} at {thresholds}, {rows}"
         if self.p_value >= SIGNIFICANT:
             return f"No sign of miscalibration in any segment ({searched})."
         return f"Not calibrated in {len(self.wrong)} of {searched}."

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -114,7 +115,7 @@ def _ranges(column: Column, weights: Array) -> Divided:
 
 def _range_labels(name: str, cuts: Array) -> list[str]:
     shown = _shown(cuts)
-    inner = [f"{a} <= {name} < {b}" for a, b in zip(shown, shown[1:], strict=False)]
+    inner = [f"{a} <= {name} < {b}" for a, b in pairwise(shown)]
     return [f"{name} < {shown[0]}", *inner, f"{name} >= {shown[-1]}"]
 
 

@@ -113,6 +113,7 @@ class AuditDisplay(Display):
         ax.barh(
             places, upper - lower, 0.6, left=lower, color=BAND, alpha=0.55, label="by chance (95 %)"
         )
+        ax.use_sticky_edges = False  # bars end inside the axes
         ax.axvline(0.0, color=GREY, linewidth=1, linestyle=":")
         for rows, fill, label in ((wrong, VERMILLION, "wrong"), (~wrong, "white", "within chance")):
             if rows.any():
