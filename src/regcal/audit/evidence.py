@@ -33,6 +33,9 @@ _DRAWN_NUMBERS = 4_000_000
 # Rows whose sums are added up at a time, so that they stay in the processor's cache.
 _ROWS_AT_ONCE = 10_000
 
+# Scores that differ by less are equal: small sums have the same ones again and again.
+_EQUAL = 1e-5
+
 # Probabilities of 0 and 1 are taken for these, which have finite odds.
 _NEVER = 1e-15
 
@@ -162,6 +165,8 @@ def add_up(labels: Labels, segments: Segments) -> Cells:
     n_rows, weight, squared, noise = total[:, :4].T
     tables = np.split(total[:, 4:], total[:, 4:].shape[1] // n_thresholds, axis=1)
     predicted, happened, variance, known, free, gap, squared_gap = tables
+    # what is known of censored rows is an estimate: by the residuals, where that is more
+    known = np.where(known < variance, np.maximum(known, squared_gap), variance)
     # residuals around their mean, e - d with d = sum w e / sum w
     mean = (happened - predicted) / weight[:, np.newaxis]
     seen = squared_gap - 2.0 * mean * gap + mean**2 * squared[:, np.newaxis]
@@ -286,5 +291,5 @@ def _residuals_in_bins(
 
 def share_as_large(largest: Array, scores: Array) -> Array:
     """Return p-values: the share of draws, with the data themselves, that are as large."""
-    below = np.searchsorted(largest, np.abs(scores))
+    below = np.searchsorted(largest, np.abs(scores) - _EQUAL)
     return np.asarray((1.0 + len(largest) - below) / (1.0 + len(largest)), dtype=np.float64)

@@ -21,15 +21,15 @@ PARTS = (0.0, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99, np.inf)
 # Scores end here: probabilities of 1e-300 have no use, and 0 has no normal score.
 LARGEST_SCORE = 37.0
 
-# Newton's steps, of which ten are enough unless the sum is at its very end; and the largest tilt:
+# Newton's steps, of which six are enough unless the sum is at its very end; and the largest tilt:
 # it makes an event of 1e-30 certain.
 _MOST_STEPS = 60
 _LARGEST_TILT = 80.0
 
-# Halvings of a range of counts, until it is a billionth of itself.
-_HALVINGS = 30
+# Steps of a search for the count that has a score; eight are enough for all but the smallest.
+_POSITIONS = 16
 
-# Means are met to this share of their distance from the nearer end.
+# Means are met to this share of their distance from the nearer end; scores have four digits.
 _TOLERANCE = 1e-6
 
 # Tilts below this are 0: the tail is then one half, but for skewness.
@@ -39,8 +39,8 @@ _NO_TILT = 1e-4
 # more, what is attained of a level is within 5 % of it.
 _FEW_STEPS = 4.0
 
-# Steps that are looked at, in standard deviations: no search has tails that far out.
-_FAR = 9.0
+# Steps that are looked at, in standard deviations: no draw is that far out.
+_FAR = 6.0
 
 
 @dataclass(frozen=True)
@@ -97,14 +97,20 @@ class EventCounts:
         return scores
 
     def excess_at(self, score: float, step: Array) -> Array:
-        """Return the excess whose score is `score`, by bisection."""
+        """Return the excess whose score is `score`, by false position."""
         mean = (self.trials * self.probabilities).sum(axis=0)
         low, high = -mean - step, self.trials.sum(axis=0) - mean + step
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (low + high)
-            beyond = self.scores(middle, step) > score
-            low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
-        return 0.5 * (low + high)
+        below = np.full(mean.shape, -LARGEST_SCORE - score)
+        above = np.full(mean.shape, LARGEST_SCORE - score)
+        excess = np.clip(score * np.sqrt(self.variance), low, high)
+        for _ in range(_POSITIONS):
+            gap = self.scores(excess, step) - score
+            is_low = gap < 0
+            # the end that stays counts half, so that both ends move (the Illinois rule)
+            below, above = np.where(is_low, gap, 0.5 * below), np.where(is_low, 0.5 * above, gap)
+            low, high = np.where(is_low, excess, low), np.where(is_low, high, excess)
+            excess = low - below * (high - low) / np.where(above > below, above - below, 1.0)
+        return excess
 
 
 def _tail_scores(trials: Array, probabilities: Array, place: Array, step: Array) -> Array:
@@ -119,24 +125,32 @@ def _tail_scores(trials: Array, probabilities: Array, place: Array, step: Array)
     slope = 2.0 / step * np.sinh(0.5 * step * tilt) * np.sqrt(variance)
     with np.errstate(divide="ignore", invalid="ignore"):
         scores = root + np.log(slope / root) / root
-    middle = tilt * np.sqrt(variance) + third / (6.0 * variance**1.5)
-    return np.where(np.abs(tilt) < _NO_TILT, middle, scores)
+        middle = tilt * np.sqrt(variance) + third / (6.0 * variance**1.5)
+    scores = np.where(np.abs(tilt) < _NO_TILT, middle, scores)
+    return np.where(variance > 0, scores, np.copysign(LARGEST_SCORE, tilt))
 
 
 def _tilt(trials: Array, logits: Array, place: Array) -> Array:
-    """Return s at which sum n expit(logit p + s) = place, by Newton's steps within bounds."""
+    """Return s at which sum n expit(logit p + s) = place, by Newton's steps within bounds.
+
+    They are those of the logits of both sides, of which the left one is s itself, but for a
+    constant, if all probabilities are equal.
+    """
+    total = trials.sum(axis=0)
+    wanted = np.log(place / (total - place))
     low, high = np.full(place.shape, -_LARGEST_TILT), np.full(place.shape, _LARGEST_TILT)
     tilt = np.zeros(place.shape)
-    small = _TOLERANCE * np.minimum(place, trials.sum(axis=0) - place)
     for _ in range(_MOST_STEPS):
         tilted = expit(logits + tilt)
-        gap = (trials * tilted).sum(axis=0) - place
-        if (np.abs(gap) <= small).all():
+        reached, rest = (trials * tilted).sum(axis=0), (trials * (1.0 - tilted)).sum(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gap = np.log(reached / rest) - wanted
+            slope = total / reached / rest * (trials * tilted * (1.0 - tilted)).sum(axis=0)
+            newton = tilt - gap / slope
+        if (np.abs(gap) <= _TOLERANCE).all():
             break
         low, high = np.where(gap < 0, tilt, low), np.where(gap < 0, high, tilt)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            newton = tilt - gap / (trials * tilted * (1.0 - tilted)).sum(axis=0)
-        inside = (newton > low) & (newton < high)
+        inside = (newton >= low) & (newton <= high)
         tilt = np.where(inside, newton, 0.5 * (low + high))
     return tilt
 
@@ -169,7 +183,7 @@ class Steps:
     def of(cls, counts: EventCounts, excess: Array, step: Array) -> Self:
         """Return the steps of those counts that have few: whole ones from what was seen."""
         spread = np.sqrt(counts.variance)
-        cells = np.flatnonzero(spread < _FEW_STEPS * step)
+        cells = np.flatnonzero((spread > 0) & (spread < _FEW_STEPS * step))
         if not len(cells):
             return cls(cells, np.empty((0, 0)), np.empty((0, 0)))
         excess, step, spread = (one[cells, np.newaxis] for one in (excess, step, spread))
