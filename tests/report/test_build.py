@@ -212,7 +212,7 @@ def test_an_audit_of_other_rows_is_refused(tmp_path):
     y, truth, _ = toy(50)
     with pytest.raises(ValueError, match="The audit is of 40 rows and the report of 50"):
         regcal.report(y, truth, path=tmp_path / "r.html", audit=regcal.audit(y[:40], truth[:40]))
-    with pytest.raises(TypeError, match="what regcal.audit"):
+    with pytest.raises(TypeError, match="audit must be what"):
         regcal.report(y, truth, path=tmp_path / "r.html", audit=True)
 
 

@@ -91,7 +91,8 @@ class Audit:
         For the segments in their order, at all thresholds.
     n_rows : int
     costs : tuple of DecisionCost
-        What decisions cost, if `costs` were given; the worst predicted first.
+        What decisions cost, if `costs` were given; the worst predicted first. Their standard
+        errors are not adjusted for the search.
     note : str
         What was done with censored outcomes.
 
@@ -148,8 +149,7 @@ class Audit:
             lines.append(f"  and {len(wrong) - _NAMED} more; audit.table() has all")
         if not wrong:
             lines.append(f"  the largest difference beside its chance: {self.segments[0]}")
-        if self.costs:
-            lines.append(f"  {self.costs[0]}")
+        lines += [f"  {cost}" for cost in self.costs if not cost.covariate][:1]
         return "\n".join([*lines, self.note] if self.note else lines)
 
     __repr__ = __str__
