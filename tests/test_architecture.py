@@ -24,9 +24,10 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 # From the bottom up. A part may import from lower layers, and within itself.
 LAYERS = (
     {"_caching", "_inspection", "_random", "_validation", "_version"},
-    {"datasets", "grids", "maps", "outcomes", "support"},
+    {"covariates", "datasets", "grids", "maps", "outcomes", "support"},
     {"binary", "distributions", "gp"},
     {"adapters", "calibrators", "metrics"},
+    {"audit"},
     {"plots", "regressor"},
     {"notebook", "tables"},
     {"dask", "persistence", "report", "skpro"},

@@ -152,6 +152,21 @@ def test_numbers_in_words(value, words):
     assert number(value) == words
 
 
+def test_audits_show_their_worst_segments():
+    """Figures of the first segments, the number of the others, and names as text."""
+    y = np.random.default_rng(0).normal(size=200)
+    dist = regcal.Normal(np.zeros(200), 1.0)
+    audit = regcal.audit(y, dist, {"<b>": y, "x": np.arange(200.0), "z": -y})
+    text = audit._repr_html_()
+    page, worst = assert_sound(text), audit.segments[0]
+
+    assert "<b>" not in text and "<b>" in page.words
+    assert audit.headline() in page.words
+    for figure in (str(worst.n_rows), number(worst.predicted), number(worst.observed)):
+        assert figure in page.words
+    assert "and 6 more segments" in page.words
+
+
 # --------------------------------------------------------------------------------------- estimators
 
 

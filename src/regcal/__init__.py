@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from regcal._version import __version__
 from regcal.adapters import predict_dist, register_adapter
+from regcal.audit import Audit, AuditedSegment, DecisionCost, audit
 from regcal.binary import BetaCalibrator, LogisticCalibrator
 from regcal.calibrators import (
     AutoCalibrator,
@@ -55,6 +56,8 @@ if TYPE_CHECKING:
     from regcal.persistence import FileError, file_info, load, save
 
 __all__ = [
+    "Audit",
+    "AuditedSegment",
     "AutoCalibrator",
     "BetaCalibrator",
     "CalibratedRegressorCV",
@@ -62,6 +65,7 @@ __all__ = [
     "Clipped",
     "CrossingQuantilesWarning",
     "CustomDistribution",
+    "DecisionCost",
     "DensityCalibrator",
     "Distribution",
     "EqualGrid",
@@ -87,6 +91,7 @@ __all__ = [
     "ScipyDistribution",
     "__version__",
     "as_distribution",
+    "audit",
     "calibrator_names",
     "compare",
     "concatenate",

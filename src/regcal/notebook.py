@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from regcal._validation import Array
+from regcal.audit import Audit
 from regcal.calibrators import (
     AutoCalibrator,
     Calibrator,
@@ -50,6 +51,9 @@ background:none;font-variant-numeric:tabular-nums;white-space:nowrap;vertical-al
 # Rows of a batch that are shown, and points at which their densities are drawn.
 _ROWS_SHOWN = 5
 _N_POINTS = 121
+
+# Segments of an audit that are shown.
+_SEGMENTS_SHOWN = 10
 _SHOWN_LEVELS = np.array([[0.05, 0.5, 0.95]])
 _OUTER_LEVELS = np.array([[0.005, 0.995]])
 
@@ -64,7 +68,7 @@ Figures = list[tuple[str, str]]
 
 @singledispatch
 def html_of(value: Any) -> str:
-    """Return the card of a batch of distributions or an estimator, as HTML.
+    """Return the card of a batch of distributions, an audit or an estimator, as HTML.
 
     An estimator that has not learnt anything has none: the text is empty.
 
@@ -239,6 +243,32 @@ def _heights(density: Array) -> Array:
     if largest <= 0:
         return np.zeros(len(density))
     return np.where(np.isfinite(density), density, largest) / largest
+
+
+# ------------------------------------------------------------------------------------------ audits
+
+
+@html_of.register
+def _of_audit(audit: Audit) -> str:
+    """Return what was found, and the worst segments."""
+    header = ["segment", "rows", "t", "predicted P(Y ≤ t)", "observed", "by chance", "adjusted p"]
+    shown = audit.segments[:_SEGMENTS_SHOWN]
+    rows = [
+        [
+            escape(one.segment),
+            str(one.n_rows),
+            number(one.threshold),
+            number(one.predicted),
+            number(one.observed),
+            f"{number(one.predicted + one.lower)} to {number(one.predicted + one.upper)}",
+            number(one.p_value),
+        ]
+        for one in shown
+    ]
+    left = len(audit.segments) - len(shown)
+    more = [f"and {left} more segment{'s' if left > 1 else ''}"] if left else []
+    notes = [f"<div>{escape(text)}</div>" for text in [*more, audit.note] if text]
+    return card("Audit", f"<div>{escape(audit.headline())}</div>", table(header, rows), *notes)
 
 
 # -------------------------------------------------------------------------------------- estimators

@@ -138,6 +138,37 @@ def test_page_says_what_was_done_with_censored_rows(tmp_path):
             assert_allclose(row["low"] + place * (row["high"] - row["low"]), 0.0, atol=1e-3)
 
 
+def test_page_names_the_groups_that_are_wrong(tmp_path):
+    """A model that is right on the whole and wrong for a group is said to be just that."""
+    rng = np.random.default_rng(0)
+    group = rng.integers(8, size=3000)
+    y = rng.normal(np.select([group == 3, group == 4], [0.4, -0.4], 0.0))
+    dist = Normal(np.zeros(3000), np.sqrt(1.0 + 0.25 * 0.4**2))
+    audit = regcal.audit(y, dist, groups=group, costs={1.0: (1.0, 4.0)})
+    shown = regcal.report(y, dist, path=tmp_path / "r.html", audit=audit)
+    plain = regcal.report(y, dist, path=tmp_path / "p.html")
+    text = visible(shown.read_text(encoding="utf-8"))
+
+    assert "“model” is calibrated on the whole, but not for all rows" in text
+    assert "For whom is it wrong?" in text and "Cost of decisions per row" in text
+    for one in audit.segments[:2]:
+        assert one.segment in ("group = 3", "group = 4")
+        assert one.segment in text and f"<td>{one.observed:.3f}</td>" in text
+    assert f"{audit.costs[0].predicted:.4g}" in text
+    assert "For whom" not in plain.read_text(encoding="utf-8")
+
+
+def test_page_of_a_calibrated_model_says_that_no_group_is_wrong(tmp_path):
+    """Good news stays good news."""
+    y, truth, _ = toy(400)
+    audit = regcal.audit(y, truth, {HOSTILE: np.arange(400.0)})
+    text = regcal.report(y, truth, path=tmp_path / "r.html", audit=audit).read_text("utf-8")
+
+    assert "No sign of miscalibration in “model”" in text
+    assert "By segments: No sign of miscalibration in any segment" in text
+    assert "<script>document" not in text
+
+
 # --------------------------------------------------------------------------------------- bad input
 
 
@@ -174,6 +205,15 @@ def test_errors_say_the_way_out(options, message, tmp_path):
         regcal.report(
             [0.0, 1.0], Normal([0.0, 0.0], [1.0, 1.0]), path=tmp_path / "r.html", **options
         )
+
+
+def test_an_audit_of_other_rows_is_refused(tmp_path):
+    """And what is no audit at all."""
+    y, truth, _ = toy(50)
+    with pytest.raises(ValueError, match="The audit is of 40 rows and the report of 50"):
+        regcal.report(y, truth, path=tmp_path / "r.html", audit=regcal.audit(y[:40], truth[:40]))
+    with pytest.raises(TypeError, match="audit must be what"):
+        regcal.report(y, truth, path=tmp_path / "r.html", audit=True)
 
 
 def test_hostile_text_is_only_text(tmp_path):

@@ -95,7 +95,7 @@ def _estimated(
     for k, t in enumerate(thresholds):
         known = ends.known(t)
         bin_of = _bin_of(predicted[:, k], bins)
-        expected = _expected_labels(predicted[:, k], happened[:, k], known, seen)
+        expected = expected_labels(predicted[:, k], happened[:, k], known, seen)
         for b in np.unique(bin_of[~known]):
             rows = np.flatnonzero(bin_of == b)
             w = weights[rows]
@@ -114,7 +114,7 @@ def _one_sided(outcomes: Outcomes) -> bool:
     return any(side.all() for side in sides)
 
 
-def _expected_labels(q: Array, happened: Array, known: np.ndarray, seen: PitIntervals) -> Array:
+def expected_labels(q: Array, happened: Array, known: np.ndarray, seen: PitIntervals) -> Array:
     """Return P(Y <= t) given what was seen, if the predictions are right."""
     with np.errstate(invalid="ignore", divide="ignore"):
         inside = np.clip((q - seen.below) / (seen.upto - seen.below), 0.0, 1.0)

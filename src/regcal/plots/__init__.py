@@ -1,5 +1,6 @@
 """Figures in scikit-learn's manner: displays that draw what metrics computed."""
 
+from regcal.plots.audit import AuditDisplay
 from regcal.plots.calibration_map import CalibrationMapDisplay
 from regcal.plots.density import DensityDisplay
 from regcal.plots.marginal import CoverageDisplay, PitHistogramDisplay
@@ -7,6 +8,7 @@ from regcal.plots.reliability import ReliabilityDisplay
 from regcal.plots.row import RowDisplay
 
 __all__ = [
+    "AuditDisplay",
     "CalibrationMapDisplay",
     "CoverageDisplay",
     "DensityDisplay",

@@ -12,6 +12,7 @@ import numpy as np
 
 from regcal._validation import check_weights
 from regcal._version import __version__
+from regcal.audit import Audit
 from regcal.metrics._inputs import checked_outcomes
 from regcal.metrics.thresholds import DEFAULT_THRESHOLDS
 from regcal.report.content import Content, compute_content
@@ -29,6 +30,7 @@ def report(
     names: Sequence[str] | None = None,
     row_names: Sequence[Any] | None = None,
     thresholds: Any = DEFAULT_THRESHOLDS,
+    audit: Audit | None = None,
     sample_weight: Any = None,
     random_state: Any = 0,
 ) -> Path:
@@ -58,6 +60,8 @@ def report(
         What rows are called in the explorer; their numbers by default.
     thresholds : int, grid or array-like, default=QuantileGrid(16)
         Where threshold calibration is judged.
+    audit : Audit, optional
+        What `regcal.audit` found in these rows of `dist`, for a section on groups and covariates.
     sample_weight : array-like of shape (n_rows,), optional
     random_state : int, RandomState, Generator or None, default=0
         For simulated tests, and for the choice of rows where there are many.
@@ -82,6 +86,8 @@ def report(
     seen = [checked_outcomes(y, one) for one in (before, dist) if one is not None]
     outcomes, dists = seen[0][0], [one for _, one in seen]
     labels = _checked_names(names, len(dists))
+    weights = check_weights(sample_weight, len(outcomes))
+    _check_audit(audit, int(np.count_nonzero(weights)))
     file = Path(path)
     if not file.parent.is_dir() or file.is_dir():
         msg = f"Cannot write the report to {str(file)!r}: name a file in a folder that exists."
@@ -89,9 +95,10 @@ def report(
     content = compute_content(
         outcomes,
         dict(zip(labels, dists, strict=True)),
-        check_weights(sample_weight, len(outcomes)),
+        weights,
         thresholds=thresholds,
         row_names=_checked_row_names(row_names, len(outcomes)),
+        audit=audit,
         random_state=random_state,
     )
     file.write_text(_render(content, str(title), str(target_name)), encoding="utf-8")
@@ -106,6 +113,18 @@ def _checked_names(names: Sequence[str] | None, n_models: int) -> list[str]:
         msg = f"Got names {labels!r} for {n_models} prediction(s). Pass one different name each."
         raise ValueError(msg)
     return labels
+
+
+def _check_audit(audit: Audit | None, n_rows: int) -> None:
+    if audit is not None and not isinstance(audit, Audit):
+        msg = f"audit must be what regcal.audit(y, dist, …) returned, got {type(audit).__name__}."
+        raise TypeError(msg)
+    if audit is not None and audit.n_rows != n_rows:
+        msg = (
+            f"The audit is of {audit.n_rows} rows and the report of {n_rows}. Audit the same rows, "
+            "with the same weights."
+        )
+        raise ValueError(msg)
 
 
 def _checked_row_names(row_names: Sequence[Any] | None, n_rows: int) -> list[str] | None:

@@ -7,6 +7,7 @@ import numpy as np
 
 from regcal._random import child_generator
 from regcal._validation import Array
+from regcal.audit import Audit
 from regcal.distributions import Distribution
 from regcal.distributions.masses import point_masses, points_beside
 from regcal.metrics.calibration import (
@@ -73,6 +74,7 @@ class Content:
     comparison: Comparison
     models: list[ModelContent]
     explorer: list[ExplorerRow]
+    audit: Audit | None = None
 
     def score_table(self) -> list[list[str]]:
         """Return the cells of the score table, metric by metric."""
@@ -109,6 +111,7 @@ def compute_content(
     *,
     thresholds: Any,
     row_names: list[str] | None,
+    audit: Audit | None,
     random_state: Any,
 ) -> Content:
     """Return the report's content; large data are represented by random rows."""
@@ -126,7 +129,7 @@ def compute_content(
     comparison = compare(outcomes[scored], parts, weights[scored], thresholds=grid)
     explored = _some(rows, _MAX_EXPLORER_ROWS, rng)
     explorer = _explorer_rows(outcomes, list(dists.values()), explored, row_names)
-    return Content(len(used), len(rows), comparison, models, explorer)
+    return Content(len(used), len(rows), comparison, models, explorer, audit)
 
 
 def _some(rows: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:

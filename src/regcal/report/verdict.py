@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from regcal.audit import Audit
 from regcal.metrics.compare import ComparedMetric
 from regcal.metrics.thresholds import ThresholdCalibrationTest
 from regcal.report.content import Content, ModelContent
@@ -25,15 +26,20 @@ class Verdict:
 def verdict_of(content: Content, target: str) -> Verdict:
     """Return the verdict on the last model, and what changed from the first."""
     model = content.models[-1]
-    calibrated = _p_value(model) >= _SIGNIFICANT
-    if calibrated:
+    overall = _p_value(model) >= _SIGNIFICANT
+    everywhere = content.audit is None or not content.audit.wrong
+    if overall and everywhere:
         headline = f"No sign of miscalibration in “{model.name}”"
+    elif overall:
+        headline = f"“{model.name}” is calibrated on the whole, but not for all rows"
     else:
         headline = f"“{model.name}” is not calibrated"
     sentences = [_size(model, content.n_test_rows)]
-    if not calibrated:
+    if not overall:
         sentences += _places(model, target)
     sentences.append(_coverage(content))
+    if content.audit is not None:
+        sentences.append(_segments(content.audit))
     if len(content.models) > 1:
         sentences += _changes(content)
     notes = (model.reliability.note, model.pit.note)
@@ -43,7 +49,7 @@ def verdict_of(content: Content, target: str) -> Verdict:
             f"With {content.n_test_rows} row(s) only large errors can be seen: “no sign” is weak "
             "evidence here."
         )
-    return Verdict(headline, calibrated, sentences)
+    return Verdict(headline, overall and everywhere, sentences)
 
 
 def _p_value(model: ModelContent) -> float:
@@ -103,6 +109,12 @@ def _coverage(content: Content) -> str:
     value, error = metric.values[-1], metric.standard_errors[-1]
     noise = f" ± {100 * error:.1f} %" if np.isfinite(error) else ""
     return f"Intervals that should hold 90 % of the outcomes hold {100 * value:.1f} %{noise}."
+
+
+def _segments(audit: Audit) -> str:
+    """Return what an audit found, with its worst segment."""
+    worst = f" The worst: {audit.segments[0]}." if audit.wrong else ""
+    return f"By segments: {audit.headline()}{worst}"
 
 
 def _changes(content: Content) -> list[str]:
