@@ -1,9 +1,13 @@
 """What was seen of Y: intervals, how they are made, and how they are scored."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 import scipy.stats
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.linear_model import BayesianRidge
+from sklearn.model_selection import cross_val_score, train_test_split
 
 import regcal
 from regcal import Normal, Outcomes
@@ -105,6 +109,9 @@ def test_pit_is_uniform_with_masses_and_censoring(rng):
     assert_array_equal(values[y <= limit], latent.cdf(y)[y <= limit])
 
 
+EVENTS = {"died": [True, False], "time": [5.0, 8.0]}
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -115,9 +122,39 @@ def test_pit_is_uniform_with_masses_and_censoring(rng):
         (lambda: Outcomes.right_censored([1.0], [3]), "observed must be 1 truth values"),
         (lambda: Outcomes.of(np.zeros(2, dtype=[("a", float), ("b", float)])), "fields a, b"),
         (lambda: regcal.log_score(Outcomes([1.0], [2.0]), Normal([0.0] * 2, 1.0)), "1 outcomes"),
+        (lambda: Outcomes.of([(True, 5.0), (False, 8.0)]), "column of truth values beside"),
+        (lambda: Outcomes.of(pd.DataFrame(EVENTS)), "column of truth values beside"),
+        (lambda: Outcomes.of(pd.DataFrame(EVENTS).astype({"died": "boolean"})), "truth values"),
+        (lambda: Outcomes.of(pl.DataFrame(EVENTS)), "column of truth values beside"),
+        (lambda: Outcomes.right_censored([1.0], [None]), "True where y is the outcome itself"),
     ],
 )
 def test_errors_say_what_is_wrong(make, message):
     """Every message names the value and the rule."""
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_scikit_learn_splits_outcomes(rng):
+    """Rows stay with their ends, in splits and in cross-validation."""
+    X = rng.normal(size=(60, 2))
+    y, limit = X[:, 0] + rng.normal(size=60), rng.normal(1.0, 1.0, 60)
+    seen = Outcomes.right_censored(np.minimum(y, limit), y <= limit)
+
+    rows, _, part, _ = train_test_split(np.arange(60), seen, random_state=0)
+    model = regcal.CalibratedRegressorCV(BayesianRidge(), "scale")
+    scores = cross_val_score(model, X, seen, scoring=regcal.metrics.log_score_scorer, cv=3)
+
+    assert part == seen[rows]
+    assert np.isfinite(scores).all()
+
+
+def test_outcomes_are_equal_if_their_ends_are():
+    """Whatever arrays hold them; and they are no array themselves."""
+    one = Outcomes([1.0, 2.0], [1.0, np.inf])
+
+    assert one == Outcomes.right_censored([1, 2], np.array([True, False], dtype=object))
+    assert one != Outcomes.exact([1.0, 2.0])
+    assert one != [1.0, 2.0]
+    with pytest.raises(TypeError, match=r"Take \.lower and \.upper"):
+        np.asarray(one)

@@ -14,7 +14,7 @@ from regcal._validation import (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Outcomes:
     """What was seen of each row's outcome: an interval, closed at both ends.
 
@@ -89,6 +89,7 @@ class Outcomes:
         if has_fields(y):
             return cls._of_events(y, y.dtype.names)
         if _is_pair(y):
+            _refuse_events(y)
             ends = as_float_array(y, "y")
             return cls(ends[:, 0], ends[:, 1])
         return cls.exact(y)
@@ -149,6 +150,22 @@ class Outcomes:
     def __len__(self) -> int:
         return len(self.lower)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Outcomes):
+            return NotImplemented
+        return all(map(np.array_equal, (self.lower, self.upper), (other.lower, other.upper)))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        msg = "Outcomes are intervals, no array. Take .lower and .upper, or a number each: .values."
+        raise TypeError(msg)
+
+    @property
+    def shape(self) -> tuple[int]:
+        """The number of rows, by which scikit-learn splits them."""
+        return (len(self),)
+
     def __getitem__(self, rows: Any) -> "Outcomes":
         refuse_masked(rows, "rows")
         ends = (np.atleast_1d(end[rows]) for end in (self.lower, self.upper))
@@ -189,14 +206,31 @@ def _refuse(bad: np.ndarray, lower: Array, upper: Array, rule: str) -> None:
         raise ValueError(msg)
 
 
+def _refuse_events(y: Any) -> None:
+    """Refuse a column of truth values beside one of times, which would pass for a lower end."""
+    first = next(iter(y)) if isinstance(y, list | tuple) else ()
+    kinds = [str(kind) for kind in getattr(y, "dtypes", ())]
+    if any(isinstance(part, bool | np.bool_) for part in first) or any(
+        kind.lower().startswith("bool") for kind in kinds
+    ):
+        msg = (
+            "y has a column of truth values beside one of numbers. Tell what it says: "
+            "Outcomes.right_censored(times, observed), where observed is True if the time is the "
+            "outcome itself. Two columns of numbers are lower and upper ends."
+        )
+        raise ValueError(msg)
+
+
 def _flags(observed: Any, n_rows: int) -> np.ndarray:
     refuse_masked(observed, "observed")
     flags = np.asarray(observed)
+    if flags.dtype == object and all(isinstance(flag, bool | np.bool_) for flag in flags.flat):
+        flags = flags.astype(bool)
     truth = flags.dtype == bool or (flags.dtype.kind in "iuf" and np.isin(flags, (0, 1)).all())
     if flags.shape != (n_rows,) or not truth:
         msg = (
             f"observed must be {n_rows} truth values, one per row, got "
-            f"{flags.dtype} of shape {flags.shape}."
+            f"{flags.dtype} of shape {flags.shape}. Pass True where y is the outcome itself."
         )
         raise ValueError(msg)
     return flags.astype(bool)

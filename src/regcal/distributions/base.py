@@ -494,6 +494,17 @@ def outer_tail(points: Array, lower: Array, upper: Array, cdf: Array, sf: Array)
     return np.where(points < lower, cdf, np.where(points >= upper, sf, 0.0))
 
 
+def checked_base(dist: Any) -> Distribution:
+    """Return distributions that others are made of, or say what was passed instead."""
+    if not isinstance(dist, Distribution):
+        msg = (
+            f"dist must be a Distribution, got {type(dist).__name__}. Pass one, such as "
+            "regcal.Normal(loc, scale), or regcal.as_distribution of what a model returned."
+        )
+        raise TypeError(msg)
+    return dist
+
+
 def mass_between(low: Array, high: Array) -> Array:
     """Return P(low < Y <= high) from the signed tails at both ends, without cancellation."""
     across = np.signbit(high) & ~np.signbit(low)

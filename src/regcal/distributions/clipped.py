@@ -9,7 +9,12 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from regcal._validation import Array
-from regcal.distributions.base import PANEL_PROBITS, Distribution, log_normal_density
+from regcal.distributions.base import (
+    PANEL_PROBITS,
+    Distribution,
+    checked_base,
+    log_normal_density,
+)
 from regcal.support import checked_ends
 
 # Levels that differ by this share are equal up to rounding.
@@ -31,11 +36,11 @@ class Bounded(Distribution):
     @property
     @abstractmethod
     def latent(self) -> Distribution:
-        """The distributions behind the ends, which have no point masses there."""
+        """The distributions behind the ends."""
 
     @property
     def _open(self) -> bool:
-        return not self._ends()
+        return not np.isfinite([self.low, self.high]).any()
 
     def __len__(self) -> int:
         return len(self.latent)
@@ -92,19 +97,24 @@ class Bounded(Distribution):
         return (points > self.low) & (points < self.high)
 
     def _logmass(self, points: Array) -> Array:
-        masses = np.full((len(self), points.shape[1]), -np.inf)
-        for end, method in ((self.low, self.latent._logcdf), (self.high, self.latent._logsf)):
+        masses = np.where(self._inside(points), self.latent._logmass(points), -np.inf)
+        for end, beyond in ((self.low, self.latent._logcdf), (self.high, self._log_from)):
             here = np.broadcast_to(points == end, masses.shape)
             if np.isfinite(end) and here.any():
-                masses = np.where(here, method(np.full((1, 1), end)), masses)
+                masses = np.where(here, beyond(np.full((1, 1), end)), masses)
         return masses
+
+    def _log_from(self, points: Array) -> Array:
+        """Return the latent log P(Y >= t)."""
+        return np.logaddexp(self.latent._logsf(points), self.latent._logmass(points))
 
     def _log_mass_between(self, low: Array, high: Array) -> Array:
         low = np.where(low < self.low, -np.inf, low)
         return self.latent._log_mass_between(low, np.where(high >= self.high, np.inf, high))
 
     def _ends(self) -> tuple[float, ...]:
-        return tuple(end for end in (self.low, self.high) if np.isfinite(end))
+        inner = (end for end in self.latent._ends() if self.low < end < self.high)
+        return tuple(end for end in (self.low, *inner, self.high) if np.isfinite(end))
 
     def _ppf(self, levels: Array) -> Array:
         levels = self._outermost_at_ends(levels, self.latent._cdf, 0.0, 1.0)
@@ -191,7 +201,7 @@ class Clipped(Bounded):
     _row_fields = ("base",)
 
     def __init__(self, dist: Distribution, low: float | None = None, high: float | None = None):
-        self.base = dist
+        self.base = checked_base(dist)
         self.low, self.high = checked_ends(low, high)
         self._work_per_point = dist._work_per_point
 

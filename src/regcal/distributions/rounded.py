@@ -7,7 +7,13 @@ import numpy as np
 
 from regcal._validation import Array
 from regcal.distributions._quadrature import integrate
-from regcal.distributions.base import PANEL_PROBITS, Distribution, mass_between, outer_tail
+from regcal.distributions.base import (
+    PANEL_PROBITS,
+    Distribution,
+    checked_base,
+    mass_between,
+    outer_tail,
+)
 from regcal.support import checked_step
 
 # So many values around the median are summed. 512 steps from it the midpoint rule for the latent
@@ -41,7 +47,7 @@ class Rounded(Distribution):
     _row_fields = ("base",)
 
     def __init__(self, dist: Distribution, step: float = 1.0) -> None:
-        self.base = dist
+        self.base = checked_base(dist)
         self.step = checked_step(step)
         self._work_per_point = 2 * dist._work_per_point
 
@@ -98,7 +104,8 @@ class Rounded(Distribution):
     def _from_probit(self, probits: Array) -> Array:
         latent = self.base._from_probit(probits) / self.step
         with np.errstate(invalid="ignore"):
-            return np.where(np.isfinite(latent), np.ceil(latent - 0.5), latent) * self.step
+            # 0.0 is added so that no value is -0.0
+            return np.where(np.isfinite(latent), np.ceil(latent - 0.5), latent) * self.step + 0.0
 
     def _window(self) -> tuple[Array, bool]:
         """Return values around the median, (n_rows, n_values), and whether they are all."""
