@@ -37,7 +37,7 @@ class EqualGrid:
         if low == high:
             msg = (
                 f"All targets equal {low}, so there is no range to put thresholds on. "
-                "Pass thresholds as an array."
+                "Calibrate with rows whose outcomes differ, or pass thresholds as an array."
             )
             raise ValueError(msg)
         extra = self.margin * (high - low)
