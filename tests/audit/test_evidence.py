@@ -11,11 +11,11 @@ from regcal.audit.tails import Steps
 from regcal.covariates import Covariates
 
 
-def rows_for(n, seed=0, spread=1.0, weights=None, n_covariates=3):
+def rows_for(n, seed=0, spread=1.0, weights=None, bias=0.0):
     """Return labels and segments of calibrated predictions, or of such that are too sure."""
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, n_covariates))
-    y, thresholds = rng.normal(X[:, 0], spread), np.array([-1.0, 0.0, 1.5])
+    X = rng.normal(size=(n, 3))
+    y, thresholds = rng.normal(X[:, 0] + bias, spread), np.array([-1.0, 0.0, 1.5])
     predicted = ndtr(thresholds - X[:, :1])
     happened = (y[:, np.newaxis] <= thresholds).astype(float)
     weights = np.ones(n) if weights is None else weights
@@ -68,10 +68,12 @@ def test_predictions_that_are_too_sure_are_not_taken_at_their_word():
     assert_allclose(honest.ratio, 1.0, atol=0.06)
 
 
-@pytest.mark.parametrize("n", [400, 4000], ids=["rows", "bins of rows"])
-def test_largest_by_chance_is_that_of_multipliers_of_all_rows(n):
+@pytest.mark.parametrize(
+    ("n", "bias"), [(400, 0.0), (4000, 0.0), (4000, 2.0)], ids=["rows", "bins", "bins, biased"]
+)
+def test_largest_by_chance_is_that_of_multipliers_of_all_rows(n, bias):
     """Quantiles of the largest draw agree with plain multipliers, rows × draws."""
-    labels, segments, y = rows_for(n)
+    labels, segments, y = rows_for(n, bias=bias)
     none = Steps(np.empty(0, dtype=int), np.empty((0, 0)), np.empty((0, 0)))
     ours = largest_by_chance(labels, segments, none, np.argsort(y), 2000, random_state=0)
     rng = np.random.default_rng(5)

@@ -33,3 +33,19 @@ def test_predictions_are_audited(odd):
 
     assert len(display.audit.segments) == 3
     assert "right-censored" in " ".join(text.get_text() for text in display.ax_.texts)
+
+
+def test_an_estimator_is_audited_along_its_features(data):
+    """Unless other covariates are given."""
+    X, y, dist = data
+
+    class Model:
+        def predict_dist(self, X):
+            return dist
+
+    own = AuditDisplay.from_estimator(Model(), X, y, n_draws=50)
+    other = AuditDisplay.from_estimator(Model(), X, y, covariates={"z": X[:, 0]}, n_draws=50)
+
+    assert {one.covariate for one in own.audit.segments} == {"", "x0", "x1"}
+    assert {one.covariate for one in other.audit.segments} == {"", "z"}
+    assert own.ax_.get_title(loc="left") == "Model"

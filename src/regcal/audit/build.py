@@ -84,8 +84,8 @@ def audit(
     >>> dist = regcal.Normal(np.zeros(3000), 1.0)
     >>> print(regcal.audit(y, dist, {"region": region}, thresholds=[0.0]))
     Not calibrated in 2 of 4 segments at 1 threshold, 3,000 rows: p < 0.001.
-      region = south: P(Y <= 0) was 0.50, observed 0.30 (985 rows), p < 0.001
-      all rows: P(Y <= 0) was 0.50, observed 0.44 (3,000 rows), p < 0.001
+      region = south: P(Y <= 0) was 0.50, observed 0.32 (995 rows), p < 0.001
+      all rows: P(Y <= 0) was 0.50, observed 0.45 (3,000 rows), p < 0.001
     """
     outcomes, dist = checked_outcomes(y, dist)
     weights = check_weights(sample_weight, len(outcomes))

@@ -117,23 +117,26 @@ def decision_costs(
     realised = np.where(act, acting, missing * (1.0 - labels.happened))
     gap = realised - predicted
     said = np.where(act, 0.0, missing**2 * np.maximum(risk * (1.0 - risk) - labels.unknown, 0.0))
-    columns = [w, w * act, w * predicted, w * realised, w**2 * said, w**2 * gap**2]
-    columns.append(np.ones_like(w))
-    sums = sums_by_code(segments.codes, len(segments), np.concatenate(columns, axis=1))
-    weight, n_rows = sums[:, :1], sums[:, -1].astype(int)
-    tables = [one / weight for one in np.split(sums[:, 1:-1], len(columns) - 2, axis=1)]
+    rows = [np.ones_like(w), w, w**2]
+    columns = [w * act, w * predicted, w * realised, w**2 * said, w**2 * gap, w**2 * gap**2]
+    sums = sums_by_code(segments.codes, len(segments), np.concatenate(rows + columns, axis=1))
+    n_rows, weight, squared = (one[:, np.newaxis] for one in sums[:, :3].T)
+    acted, should, did, noise, first, second = np.split(sums[:, 3:], len(columns), axis=1)
+    acted, should, did = acted / weight, should / weight, did / weight
+    mean = did - should
+    seen = second - 2.0 * mean * first + mean**2 * squared
     # chance by what predictions say, or by what was seen where that is more
-    errors = np.sqrt(np.maximum(tables[3], tables[4]) / weight)
+    errors = np.sqrt(np.maximum(noise, seen)) / weight
     with np.errstate(divide="ignore", invalid="ignore"):
-        surprise = np.nan_to_num(np.abs(tables[2] - tables[1]) / errors)
+        surprise = np.nan_to_num(np.abs(mean) / errors)
     order = np.argsort(-surprise.ravel(), kind="stable")
     return tuple(
         DecisionCost(
             segments.sources[g],
             segments.labels[g],
             float(labels.thresholds[k]),
-            int(n_rows[g]),
-            *(float(table[g, k]) for table in (*tables[:3], errors)),
+            int(n_rows[g, 0]),
+            *(float(table[g, k]) for table in (acted, should, did, errors)),
         )
         for g, k in zip(*np.unravel_index(order, surprise.shape), strict=True)
     )

@@ -67,6 +67,25 @@ class AuditDisplay(Display):
         return cls(audit, name).plot(ax, segments=segments)
 
     @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, **options: Any) -> Self:
+        """Audit the predictions of a fitted estimator along its own features, and draw them.
+
+        Parameters
+        ----------
+        estimator : object with ``predict_dist(X)``
+        X : array-like of shape (n_rows, n_features)
+            The covariates, unless `covariates` says otherwise.
+        y : array-like of shape (n_rows,), or Outcomes
+        **options
+            As in `from_predictions`.
+
+        Returns
+        -------
+        AuditDisplay
+        """
+        return super().from_estimator(estimator, X, y, **{"covariates": X, **options})
+
+    @classmethod
     def from_predictions(
         cls,
         y: Any,
