@@ -10,6 +10,7 @@ from regcal.calibrators.gp_density import DensityCalibrator
 from regcal.calibrators.gp_paper import PaperGPCalibrator
 from regcal.calibrators.gp_threshold import GPCalibrator
 from regcal.calibrators.observed import Observed
+from regcal.calibrators.isotonic import IsotonicCalibrator
 from regcal.calibrators.one_vs_rest import OneVsRestCalibrator
 from regcal.calibrators.pit import PITCalibrator
 from regcal.calibrators.registry import calibrator_names, get_calibrator
@@ -24,6 +25,7 @@ __all__ = [
     "DensityCalibrator",
     "GPCalibrator",
     "IdentityCalibrator",
+    "IsotonicCalibrator",
     "ImpossibleOutcomesWarning",
     "Observed",
     "OneVsRestCalibrator",

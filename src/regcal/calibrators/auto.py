@@ -15,7 +15,7 @@ from regcal.calibrators.base import (
     given_support,
 )
 from regcal.calibrators.cells import Coordinates
-from regcal.calibrators.held_out import HeldOut
+from regcal.calibrators.held_out import HeldOut, deal
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.support import Support
 from regcal.calibrators.targets import Targets
@@ -181,7 +181,7 @@ class AutoCalibrator(Calibrator):
     def _select(self, rows: HeldOut, support: Support) -> Calibrator:
         candidates = self._candidates()
         names = [name for name, _ in candidates]
-        folds = _deal(rows, _N_FOLDS, self.random_state)
+        folds = deal(rows, _N_FOLDS, self.random_state)
         n_distinct = np.bincount(folds, minlength=_N_FOLDS).min()
         if rows.weights.sum() < _FEWEST_ROWS or n_distinct < 2 or len(candidates) == 1:
             self.scores_ = _without_comparison(names)
@@ -218,12 +218,6 @@ def default_candidates() -> list[tuple[str, Calibrator]]:
         for name, options in _METHODS
         if name in known
     ]
-
-
-def _deal(rows: HeldOut, n_folds: int, seed: int) -> np.ndarray:
-    """Return a fold per row, at random but for equal rows, which stay together."""
-    order = np.random.default_rng(seed).permutation(int(rows.distinct.max()) + 1)
-    return (order % n_folds)[rows.distinct]
 
 
 def _cross_fitted(

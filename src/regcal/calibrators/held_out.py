@@ -294,6 +294,12 @@ def _plain(dist: Distribution) -> Distribution:
     return Quantiles(ndtr(_PROBITS), dist.from_probit(_PROBITS[np.newaxis, :]))
 
 
+def deal(rows: HeldOut, n_folds: int, seed: int) -> np.ndarray:
+    """Return a fold per row, at random but for equal rows, which stay together."""
+    order = np.random.default_rng(seed).permutation(int(rows.distinct.max()) + 1)
+    return (order % n_folds)[rows.distinct]
+
+
 def uniforms_of(rows: HeldOut) -> Array:
     """Return numbers in (0, 1] that look random and follow from each row's z and y alone."""
     mixed = np.zeros(len(rows), dtype=np.uint64)

@@ -161,7 +161,7 @@ class Reweighting:
 
     maps: Any
 
-    def __call__(self, log_p: Array) -> Array:
+    def __call__(self, base: Distribution, log_p: Array) -> Array:
         """Return log calibrated masses, (n_rows, n_segments)."""
         return self.maps.predict_log_columns(log_p)
 

@@ -11,6 +11,7 @@ from regcal.calibrators.base import Calibrator, IdentityCalibrator
 from regcal.calibrators.gp_density import DensityCalibrator
 from regcal.calibrators.gp_paper import PaperGPCalibrator
 from regcal.calibrators.gp_threshold import GPCalibrator
+from regcal.calibrators.isotonic import IsotonicCalibrator
 from regcal.calibrators.one_vs_rest import OneVsRestCalibrator
 from regcal.calibrators.pit import PITCalibrator
 from regcal.calibrators.scale import ScaleCalibrator
@@ -25,6 +26,7 @@ _BY_NAME: dict[str, Callable[..., Calibrator]] = {
     "identity": IdentityCalibrator,
     "scale": ScaleCalibrator,
     "pit": PITCalibrator,
+    "isotonic": IsotonicCalibrator,
     "e-logistic": lambda **kw: OneVsRestCalibrator(LogisticCalibrator(), **kw),
     "e-beta": lambda **kw: OneVsRestCalibrator(BetaCalibrator(), **kw),
     "e-isotonic": lambda **kw: OneVsRestCalibrator(_isotonic(), **kw),

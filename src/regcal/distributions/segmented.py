@@ -102,8 +102,8 @@ class Segmented(Distribution):
     thresholds : ndarray of shape (n_thresholds,)
         Increasing ends of the segments; the two outer segments are open-ended.
     reweight : callable
-        Takes log base masses (n_rows, n_thresholds + 1) and returns log new masses; they need
-        not be normalised.
+        Takes the base and its log masses (n_rows, n_thresholds + 1) and returns log new masses;
+        they need not be normalised.
     uniform : bool
         Whether the mass of a bounded segment is spread evenly, or as the base density is inside
         it. The open-ended segments always follow the base.
@@ -119,7 +119,7 @@ class Segmented(Distribution):
         self,
         base: Distribution,
         thresholds: Array,
-        reweight: Callable[[Array], Array],
+        reweight: Callable[[Distribution, Array], Array],
         *,
         uniform: bool = False,
     ) -> None:
@@ -148,7 +148,7 @@ class Segmented(Distribution):
         first, last = outermost(log_base > -np.inf)
         segments = np.arange(log_base.shape[1])
         within = (segments >= first) & (segments <= last)
-        log_new = np.where(within, self.reweight(log_base), -np.inf)
+        log_new = np.where(within, self.reweight(self.base, log_base), -np.inf)
         # Section 4, prediction step 2: q_i = c_i(p_i) / sum_j c_j(p_j)
         peak = log_new.max(axis=1, keepdims=True)
         peak = np.where(np.isfinite(peak), peak, 0.0)
@@ -380,7 +380,7 @@ class Segmented(Distribution):
         return joined_kinks(parts, len(self))
 
 
-def keep_masses(log_masses: Array) -> Array:
+def keep_masses(base: Distribution, log_masses: Array) -> Array:
     """Leave masses as they are: with ``uniform=True``, difference quotients of the base's CDF."""
     return log_masses
 

