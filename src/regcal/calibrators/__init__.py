@@ -9,12 +9,13 @@ from regcal.calibrators.base import (
 from regcal.calibrators.gp_density import DensityCalibrator
 from regcal.calibrators.gp_paper import PaperGPCalibrator
 from regcal.calibrators.gp_threshold import GPCalibrator
-from regcal.calibrators.observed import Observed
 from regcal.calibrators.isotonic import IsotonicCalibrator
+from regcal.calibrators.observed import Observed
 from regcal.calibrators.one_vs_rest import OneVsRestCalibrator
 from regcal.calibrators.pit import PITCalibrator
 from regcal.calibrators.registry import calibrator_names, get_calibrator
 from regcal.calibrators.scale import ScaleCalibrator
+from regcal.calibrators.stack import StackCalibrator
 from regcal.calibrators.support import Support
 from regcal.calibrators.targets import Targets
 
@@ -25,13 +26,14 @@ __all__ = [
     "DensityCalibrator",
     "GPCalibrator",
     "IdentityCalibrator",
-    "IsotonicCalibrator",
     "ImpossibleOutcomesWarning",
+    "IsotonicCalibrator",
     "Observed",
     "OneVsRestCalibrator",
     "PITCalibrator",
     "PaperGPCalibrator",
     "ScaleCalibrator",
+    "StackCalibrator",
     "Support",
     "Targets",
     "calibrator_names",

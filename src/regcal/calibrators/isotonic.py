@@ -68,23 +68,20 @@ class IndexCoordinates:
         """Return the number by which rows are ordered."""
         return dist.mean() if self.index == "mean" else dist.median()
 
-    def segments(self, y: Array) -> np.ndarray:
-        """Return the numbers of the segments that hold outcomes."""
-        return np.searchsorted(self.thresholds, y, side="left")
-
-    def observe(self, rows: HeldOut) -> Points:
-        """Return a point per outcome whose segment is known: its index, and a share of 1."""
-        index = self.index_of(rows.dist)
-        segments = self.segments(rows.y)
-        known = np.isfinite(index)
+    def segments(self, rows: HeldOut) -> np.ndarray:
+        """Return the numbers of the segments that hold outcomes, -1 where nobody knows."""
+        segments = np.searchsorted(self.thresholds, rows.y, side="left")
         if not rows.exact.all():
             some = np.flatnonzero(~rows.exact)
             below = known_below(rows.take(some), self.thresholds)
-            unknown = np.isnan(below).any(axis=1)
-            known[some[unknown]] = False
-            segments[some] = np.where(unknown, 0, (below == 0).sum(axis=1))
+            segments[some] = np.where(np.isnan(below).any(axis=1), -1, (below == 0).sum(axis=1))
+        return segments
+
+    def observe(self, rows: HeldOut) -> Points:
+        """Return a point per outcome whose segment is known: its index, and a share of 1."""
+        index, segments = self.index_of(rows.dist), self.segments(rows)
         values = np.stack([index, np.ones(len(rows))])
-        return Points(segments, rows.weights, values).where(known)
+        return Points(segments, rows.weights, values).where(segments >= 0)
 
     def expected(self, rows: HeldOut, latent: Distribution) -> Points:
         """Return points of outcomes whose segment is not known, with their shares of segments."""
@@ -296,12 +293,12 @@ def _groups(index: Array, weights: Array) -> tuple[np.ndarray, Array, Array]:
     Equal indices are a group. Of too many, neighbours are joined in groups of nearly equal weight.
     """
     distinct, place = np.unique(index, return_inverse=True)
-    totals = np.bincount(place, weights)
+    totals = np.bincount(place, weights).astype(float)
     if len(distinct) > _MAX_GROUPS:
         middle = np.cumsum(totals) - 0.5 * totals
         joint = np.floor(middle / totals.sum() * _MAX_GROUPS).astype(np.intp)
         place = np.unique(joint, return_inverse=True)[1][place]
-        totals = np.bincount(place, weights)
+        totals = np.bincount(place, weights).astype(float)
     used = totals > 0
     number = np.cumsum(used) - 1
     means = np.bincount(place, weights * index)[used] / totals[used]
@@ -345,26 +342,55 @@ class Smoothing:
 def choose_bandwidth(smoothing: Smoothing, rows: HeldOut) -> float:
     """Return the bandwidth with the best log score of rows that masses were not learnt from."""
     coordinates = smoothing.coordinates
-    kept = rows.take(np.flatnonzero(rows.exact & np.isfinite(coordinates.index_of(rows.dist))))
-    folds = deal(kept, _N_FOLDS, 0)
-    index, segments = coordinates.index_of(kept.dist), coordinates.segments(kept.y)
-    edges = np.concatenate([[-np.inf], coordinates.thresholds, [np.inf]])
-    base = kept.dist.prob(edges[segments], edges[segments + 1])
+    segments = coordinates.segments(rows)
+    folds = deal(rows, _N_FOLDS, 0)
     kernels = [smoothing.kernel(bandwidth) for bandwidth in _BANDWIDTHS]
     gains = np.zeros(len(_BANDWIDTHS))
     for fold in np.unique(folds):
-        train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        if len(train) == 0:
-            continue
-        own = coordinates.observe(kept.take(train))
-        share = _share_of_base(own.weights.sum())
-        table = IndexTable(coordinates, *isotonic_masses(own, coordinates), share)
-        masses, wanted = table.at(index[test]), segments[test]
-        for k, kernel in enumerate(kernels):
-            own_mass = np.einsum("ij,ji->i", masses, kernel[:, wanted])
-            mixed = (1.0 - share) * own_mass + share * base[test]
-            gains[k] += kept.weights[test] @ np.log(np.maximum(mixed, np.finfo(float).tiny))
+        others, own = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        if len(others):
+            table = _first_table(coordinates, rows.take(others))
+            gains += _log_scores(table, kernels, rows.take(own), segments[own])
     return float(_BANDWIDTHS[np.argmax(gains)])
+
+
+def _first_table(coordinates: IndexCoordinates, rows: HeldOut) -> IndexTable:
+    """Return a table whose unknown segments are as the base says."""
+    points = [coordinates.observe(rows)]
+    if points[0].weights.sum() < rows.weights.sum():
+        unknown = rows.take(np.flatnonzero(coordinates.segments(rows) < 0))
+        points.append(coordinates.expected(unknown, unknown.dist))
+    share = _share_of_base(rows.weights.sum())
+    return IndexTable(coordinates, *isotonic_masses(Points.joined(points), coordinates), share)
+
+
+def _log_scores(
+    table: IndexTable, kernels: list[Array], rows: HeldOut, segments: np.ndarray
+) -> Array:
+    """Return the total log score of rows, with the masses of a table smoothed by each kernel."""
+    masses = table.at(table.coordinates.index_of(rows.dist))
+    edges = np.concatenate([[-np.inf], table.coordinates.thresholds, [np.inf]])
+    known = segments >= 0
+    low = np.where(known, edges[segments], rows.seen.lower)
+    high = np.where(known, edges[segments + 1], rows.seen.upper)
+    base = table.share * rows.dist.prob(low, high)
+    covered = _covered(edges, low[~known], high[~known])
+    totals = []
+    for kernel in kernels:
+        own = np.empty(len(rows))
+        own[known] = np.einsum("ij,ji->i", masses[known], kernel[:, segments[known]])
+        own[~known] = ((masses[~known] @ kernel) * covered).sum(axis=1)
+        mixed = np.maximum((1.0 - table.share) * own + base, np.finfo(float).tiny)
+        totals.append(rows.weights @ np.log(mixed))
+    return np.array(totals)
+
+
+def _covered(edges: Array, low: Array, high: Array) -> Array:
+    """Return what share of each segment lies in intervals, (n_intervals, n_segments)."""
+    start, end = np.maximum(edges[:-1], low[:, None]), np.minimum(edges[1:], high[:, None])
+    with np.errstate(invalid="ignore"):
+        share = np.clip((end - start) / np.diff(edges), 0.0, 1.0)
+    return np.where(np.isnan(share) | np.isinf(np.diff(edges)), end > start, share)
 
 
 def _share_of_base(n_rows: float) -> float:

@@ -158,11 +158,11 @@ class Observed(WithoutCaches):
         changed._sample = Sample((rows.reweighted(factors * rows.weights),))
         return changed
 
-    def part(self, calibrator: "Calibrator", which: slice) -> "Observed":
+    def part(self, calibrator: "Calibrator", which: Sequence[int]) -> "Observed":
         """Return what another calibrator would have observed, given which coordinates are its."""
         part = copy.copy(self)  # without what was derived
         part.calibrator = calibrator
-        part._cells = None if self._cells is None else self._cells[which]
+        part._cells = None if self._cells is None else tuple(self._cells[k] for k in which)
         return part
 
     # ------------------------------------------------------------------------------------- adding

@@ -24,6 +24,8 @@ class Support:
         Ends at which what lies beyond is seen; infinite where there is none.
     step : float
         Distance of the values; 0 where they are continuous.
+    smooth : bool
+        Whether predictions are continuous nevertheless: the step only tells what outcomes mean.
 
     Examples
     --------
@@ -39,6 +41,7 @@ class Support:
     low: float = -np.inf
     high: float = np.inf
     step: float = 0.0
+    smooth: bool = False
 
     @classmethod
     def given(cls, support: Any, step: Any) -> "Support":
@@ -101,7 +104,7 @@ class Support:
         dist = latent
         if np.isfinite(self.low) or np.isfinite(self.high):
             dist = Clipped(dist, self.low, self.high)
-        return Rounded(dist, self.step) if self.step > 0 else dist
+        return Rounded(dist, self.step) if self.step > 0 and not self.smooth else dist
 
     def within(self, thresholds: Array) -> Array:
         """Return thresholds within the ends, one at each end, between the values of a step."""
@@ -121,7 +124,8 @@ class Support:
         words += [f"values at or above {self.high:g} are seen at {self.high:g}"] * bool(
             np.isfinite(self.high)
         )
-        words += [f"multiples of {self.step:g}"] * bool(self.step > 0)
+        rounded = "rounded to multiples of" if self.smooth else "multiples of"
+        words += [f"{rounded} {self.step:g}"] * bool(self.step > 0)
         return "; ".join(words)
 
 

@@ -21,6 +21,9 @@ _WIDTHS = (3.0, 10.0)
 # So many of the outermost distinct values are counted exactly.
 _OUTERMOST = 4
 
+# No more distinct values than gpc has thresholds: those between them tell all that is known.
+_FEW_VALUES = 64
+
 # More distinct outcomes than this are merged in cells, whose width is a power of two.
 _MAX_VALUES = 2**14
 
@@ -148,11 +151,15 @@ class Targets(WithoutCaches):
         support : {"auto", None} or pair
             With "auto", ends at which outcomes pile up are found by `regcal.support.find_ends`.
         step : {"auto", None} or float
-            With "auto", the distance of values that are all multiples of it.
+            With "auto", the distance of values that are all multiples of it. With None, few such
+            values still count as rounded, since a density at a lattice has no meaning.
         """
         told_step, told_ends = given_step(step), given_ends(support)
         width = self._found_step() if told_step is None else told_step
-        wanted = Support(*(self._found_ends() if told_ends is None else told_ends), step=width)
+        few = width == 0 and len(self.values) <= _FEW_VALUES and bool(np.all(self.exact == self.weights))
+        lattice = self._found_step() if few else 0.0
+        ends = self._found_ends() if told_ends is None else told_ends
+        wanted = Support(*ends, step=width or lattice, smooth=lattice > 0)
         return replace(self, support=wanted)
 
     @cached_property

@@ -410,7 +410,12 @@ _RULES: dict[type, dict[str, Check]] = {
     ColumnMaps: {"maps": Several(Instance(BaseEstimator)), "n_trials": Number(above=0.0)},
     Reweighting: {"maps": _SOME_MAPS},
     MapAxes: {"low": Number(), "high": Number(), "axis": Instance(Axis)},
-    Support: {"low": number_or_infinite, "high": number_or_infinite, "step": Number(least=0.0)},
+    Support: {
+        "low": number_or_infinite,
+        "high": number_or_infinite,
+        "step": Number(least=0.0),
+        "smooth": Instance(bool),
+    },
     Outcomes: {
         "lower": Numbers("rows", infinite=True),
         "upper": Numbers("rows", infinite=True),
