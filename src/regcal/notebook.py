@@ -20,10 +20,12 @@ from regcal.calibrators import (
     Calibrator,
     DensityCalibrator,
     GPCalibrator,
+    IsotonicCalibrator,
     OneVsRestCalibrator,
     PaperGPCalibrator,
     PITCalibrator,
     ScaleCalibrator,
+    StackCalibrator,
     Support,
 )
 from regcal.distributions import Distribution
@@ -345,6 +347,22 @@ def _figures_of_scale(calibrator: ScaleCalibrator) -> Figures:
 @figures_of.register
 def _figures_of_pit(calibrator: PITCalibrator) -> Figures:
     return [("knots of the map", str(len(calibrator.map_.knots)))]
+
+
+@figures_of.register
+def _figures_of_isotonic(calibrator: IsotonicCalibrator) -> Figures:
+    return [
+        ("rows in order of", f"predicted {calibrator.index}"),
+        ("segments", str(len(calibrator.thresholds_) + 1)),
+        ("bandwidth", f"{calibrator.bandwidth_:.1%} of the range of outcomes"),
+    ]
+
+
+@figures_of.register
+def _figures_of_stack(stack: StackCalibrator) -> Figures:
+    names = [name for name, _ in stack.calibrators]
+    shares = zip(stack.weights_, names, strict=True)
+    return [("average of", ", ".join(f"{share:.0%} {name}" for share, name in shares))]
 
 
 @figures_of.register

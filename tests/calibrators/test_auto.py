@@ -6,7 +6,9 @@ from numpy.testing import assert_allclose
 
 from regcal import (
     AutoCalibrator,
+    Histogram,
     IdentityCalibrator,
+    ImpossibleOutcomesWarning,
     Normal,
     OneVsRestCalibrator,
     PITCalibrator,
@@ -14,7 +16,7 @@ from regcal import (
     calibrator_names,
     log_score,
 )
-from regcal.calibrators.auto import compare, default_candidates
+from regcal.calibrators.auto import Judged, default_candidates
 
 CHEAP = [("none", IdentityCalibrator()), ("scale", ScaleCalibrator()), ("pit", PITCalibrator())]
 
@@ -63,7 +65,7 @@ def test_selecting_does_not_fit(rng):
 def test_a_half_with_equal_targets_does_not_end_the_comparison(rng):
     """Most claims are 0: the candidate scores as the identity where it could not learn."""
     y = np.zeros(40)
-    y[7] = 3.0
+    y[7] = 3.1
     candidates = [("scale", ScaleCalibrator()), ("e-beta", OneVsRestCalibrator(thresholds=4))]
 
     cal = AutoCalibrator(candidates).fit(Normal(rng.normal(size=40), 1.0), y)
@@ -96,39 +98,88 @@ def test_rows_are_not_scored_by_what_was_fitted_on_them(rng):
     assert_allclose([row.behind for row in cal.scores_], [0.0, 0.5])
 
 
+def judged(logs, crps=None, price=0.0):
+    """Return scores of rows of weight 1, whose CRPS are squares of one difference each."""
+    logs = np.asarray(logs, dtype=float)
+    differences = np.sqrt(np.ones(logs.shape) if crps is None else np.asarray(crps, dtype=float))
+    return Judged(logs, differences[:, :, np.newaxis], np.ones(logs.shape[1]), price)
+
+
 def test_scores_follow_the_paired_differences():
     """Means, gaps and standard errors, by hand."""
     rows = np.array([[0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 1.0, 0.0], [1.0, 1.0, 1.0, 0.2]])
 
-    table = compare(["a", "b", "c"], rows, np.ones(4))
+    table, gain = judged(rows).compare(["a", "b", "c"])
 
     gap = rows[2] - rows[1]
     assert_allclose([row.log_score for row in table], rows.mean(axis=1))
     assert_allclose(table[1].behind, gap.mean())
     assert_allclose(table[1].standard_error, gap.std(ddof=1) / 2)
-    assert [row.chosen for row in table] == [False, False, True]
+    assert [row.weight for row in table] == [0.0, 0.0, 1.0]
+    assert gain == 0
 
 
 @pytest.mark.parametrize(("gap", "chosen"), [(0.09, "simple"), (0.13, "complex")])
 def test_one_standard_error_decides(gap, chosen):
     """Within one standard error of the best, the simpler is taken; beyond, the best."""
     noise = np.array([1.0, -1.0] * 50)
-    rows = np.stack([np.zeros(100), gap + noise])
+    rows = np.stack([np.zeros(100), gap + noise, np.full(100, -1.0)])
 
-    table = compare(["simple", "complex"], rows, np.ones(100))
+    table, _ = judged(rows).compare(["simple", "complex", "bad"])
 
-    assert next(row.name for row in table if row.chosen) == chosen
+    best = min(table, key=lambda row: row.behind)
+    assert best.name == "complex"
+    assert (table[0].behind <= table[0].standard_error) == (chosen == "simple")
 
 
-def test_impossible_outcomes_count_against_a_candidate():
-    """Infinite losses neither crash nor win; those that all share do not matter."""
-    rows = np.array([[0.0, -np.inf, -np.inf], [-1.0, -1.0, -np.inf]])
+def test_candidates_that_know_different_rows_are_averaged():
+    """Each is right where the other is wrong: half of both is much better than either."""
+    rows = np.log(np.array([[0.9, 0.1] * 50, [0.1, 0.9] * 50, [0.05] * 100]))
 
-    table = compare(["narrow", "wide"], rows, np.ones(3))
+    table, gain = judged(rows).compare(["a", "b", "c"])
 
-    assert table[1].behind == 0
-    assert table[0].behind > 100
-    assert all(np.isfinite(row.log_score) for row in table)
+    assert_allclose([row.weight for row in table], [0.5, 0.5, 0.0], atol=1e-4)
+    assert_allclose(gain, np.log(0.5) - rows[0].mean(), atol=1e-4)
+
+
+def test_what_costs_more_crps_than_the_first_is_not_chosen():
+    """A better log score does not pay for a worse CRPS than without calibration."""
+    logs = np.stack([np.zeros(50), np.full(50, 1.0), np.full(50, 0.5)])
+    crps = np.stack([np.ones(50), np.full(50, 1.3), np.full(50, 0.9)])
+
+    table, _ = judged(logs, crps, price=2.0).compare(["none", "sharp", "good"])
+    by_log_score, _ = judged(logs, crps).compare(["none", "sharp", "good"])
+
+    weights = np.array([row.weight for row in table])
+    assert (weights @ np.sqrt([1.0, 1.3, 0.9])) ** 2 <= 1.0 + 1e-4
+    assert by_log_score[1].weight == 1.0
+
+
+def test_impossible_outcomes_count_against_a_candidate(rng):
+    """Infinite losses neither crash nor win."""
+    narrow = Histogram([-1.0, 1.0], np.ones((60, 1)))
+    candidates = [("narrow", IdentityCalibrator()), ("pit", PITCalibrator())]
+    y = np.append(rng.uniform(-0.9, 0.9, 59), 1.5)
+
+    with pytest.warns(ImpossibleOutcomesWarning):
+        cal = AutoCalibrator(candidates).fit(narrow, y)
+
+    assert all(np.isfinite(row.log_score) for row in cal.scores_)
+
+
+@pytest.mark.parametrize("objective", ["balanced", "log_score", "crps"])
+def test_objectives_find_what_is_wrong(rng, objective):
+    """A spread three times too small is found by either score."""
+    cal = AutoCalibrator(CHEAP, objective=objective)
+    cal.fit(standard(300), rng.normal(scale=3.0, size=300))
+
+    assert_allclose(cal.transform(standard(2)).std(), 3.0, rtol=0.15)
+
+
+def test_unknown_objectives_are_refused():
+    """The message names those that are known."""
+    with pytest.raises(ValueError, match="balanced, log_score, crps"):
+        AutoCalibrator(objective="rmse").fit(standard(20), np.linspace(-1, 1, 20))
 
 
 def test_few_rows_leave_things_as_they_are(rng):
@@ -156,7 +207,7 @@ def test_default_candidates_go_from_simple_to_complex():
     names = [name for name, _ in default_candidates()]
 
     assert names[:3] == ["identity", "scale", "pit"]
-    assert {"e-beta", "gpc", "gp-density"} & set(calibrator_names()) == {
+    assert {"e-beta", "gpc", "gp-density", "isotonic"} & set(calibrator_names()) == {
         name.split()[0] for name in names[3:]
     }
 
@@ -199,7 +250,7 @@ def test_never_much_worse_than_doing_nothing(rng):
     assert np.mean(losses) < 0.015
 
 
-def test_cost_is_at_most_three_times_the_candidates(rng):
+def test_cost_is_at_most_four_times_the_candidates(rng):
     """Counted in rows fitted, which does not depend on the machine."""
     fitted_rows = []
 
@@ -212,7 +263,7 @@ def test_cost_is_at_most_three_times_the_candidates(rng):
     AutoCalibrator(candidates).fit(standard(200), rng.normal(scale=2, size=200))
 
     assert sum(fitted_rows) <= 3 * 2 * 200
-    assert len(fitted_rows) <= 3 * 2 + 1
+    assert len(fitted_rows) <= 4 * 2
 
 
 def test_empty_candidates_are_refused():

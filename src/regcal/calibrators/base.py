@@ -8,11 +8,13 @@ calibrator solves for its map. Batches and partitions go the same way.
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import ThreadpoolController
 
 from regcal._inspection import Auditable, FittedCard
 from regcal.calibrators.cells import Coordinates
@@ -257,7 +259,8 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         self._warn_of_lost_ends(observed.targets.support)
         self.support_ = observed.targets.support
         self.n_rows_seen_ = observed.n_rows
-        self._solve(observed)
+        with _libraries().limit(limits=1, user_api="blas"):
+            self._solve(observed)
         return self
 
     def _warn_of_lost_ends(self, support: Support) -> None:
@@ -289,6 +292,16 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
 
     @abstractmethod
     def _transform(self, dist: Distribution) -> Distribution: ...
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """Return the libraries of linear algebra, to be held to one thread.
+
+    Matrices of a fit are small. Threads that wait for each other make it slower, on a machine that
+    has other work by a factor of a hundred.
+    """
+    return ThreadpoolController()
 
 
 def _refuse_censored(seen: Outcomes) -> None:

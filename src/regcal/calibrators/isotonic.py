@@ -17,7 +17,7 @@ from regcal._validation import Array
 from regcal.calibrators.base import Calibrator
 from regcal.calibrators.cells import Coordinates, Points
 from regcal.calibrators.held_out import HeldOut, deal
-from regcal.calibrators.labels import expected_below, known_below, settle_labels
+from regcal.calibrators.labels import expected_below, known_below, learn_labels
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.targets import Targets, power_of_two
 from regcal.distributions import Distribution, Segmented
@@ -247,19 +247,12 @@ class IsotonicCalibrator(Calibrator):
         kernel = smoothing.kernel(self.bandwidth_)
         share = _share_of_base(observed.targets.weights.sum())
 
-        def learn(points: Points) -> Callable[[Distribution], Distribution]:
-            places, masses = isotonic_masses(points, index)
+        def learn(expected: list[Points]) -> Callable[[Distribution], Distribution]:
+            places, masses = isotonic_masses(Points.joined([known, *expected]), index)
             self.table_ = IndexTable(index, places, masses @ kernel, share)
             return self._transform
 
-        if len(known):
-            learn(known)
-        settle_labels(
-            index,
-            observed.rows,
-            lambda dist: dist,
-            lambda expected: learn(Points.joined([known, expected])),
-        )
+        learn_labels(index, observed.rows, learn)
 
     def _transform(self, dist: Distribution) -> Distribution:
         return Segmented(dist, self.thresholds_, self.table_, uniform=True)

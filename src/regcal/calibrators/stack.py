@@ -1,6 +1,7 @@
 """Averages of calibrators, and the weights that suit rows none of them has learnt from."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,9 @@ from regcal.calibrators.observed import Observed
 from regcal.calibrators.targets import Targets
 from regcal.distributions import Distribution, Mixture
 
-# Weights are settled when the mean log score rises by less.
-_SETTLED = 1e-8
-_MAX_STEPS = 2000
+# Weights are settled when the objective rises by less; limits are kept to so much.
+_SETTLED, _SLACK = 1e-9, 1e-6
+_MAX_STEPS = 300
 
 
 class StackCalibrator(Calibrator):
@@ -103,65 +104,88 @@ class StackCalibrator(Calibrator):
 # ----------------------------------------------------------------------------------------- weights
 
 
-def weights_for_log_score(scores: Array, rows: Array) -> Array:
-    """Return weights of an average that maximise its mean log score.
+@dataclass(frozen=True)
+class Objective:
+    """What the weights of an average are to maximise: its log score less a price on its CRPS.
+
+    Both scores belong to rows that none of the candidates has learnt from. The log score is concave
+    in the weights, the CRPS a convex quadratic.
 
     Parameters
     ----------
-    scores : ndarray of shape (n_parts, n_rows)
-        Log scores of each part, finite.
-    rows : ndarray of shape (n_rows,)
-        Weights of rows.
-
-    Returns
-    -------
-    ndarray of shape (n_parts,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from regcal.calibrators.stack import weights_for_log_score
-    >>> weights_for_log_score(np.log([[0.9, 0.1], [0.1, 0.9]]), np.ones(2))
-    array([0.5, 0.5])
+    densities : ndarray of shape (n_candidates, n_rows)
+        In units of the largest of each row.
+    crps : ndarray of shape (n_candidates, n_candidates)
+        Means of products of differences between CDFs and outcomes, over the CRPS of the first
+        candidate: weights @ crps @ weights is the relative CRPS of an average.
+    shares : ndarray of shape (n_rows,)
+        Weights of rows, which sum to 1.
+    price : float
+        In nats, of a CRPS as large as the first candidate's.
     """
-    density = np.exp(scores - scores.max(axis=0))
-    shares = rows / rows.sum()
-    weights = np.full(len(scores), 1.0 / len(scores))
-    last = -np.inf
-    for _ in range(_MAX_STEPS):
-        mixed = weights @ density
-        value = float(shares @ np.log(mixed))
-        if value - last < _SETTLED:
-            break
-        last = value
-        weights = weights * (density @ (shares / mixed))  # expectation and maximisation in one
-    return weights / weights.sum()
 
+    densities: Array
+    crps: Array
+    shares: Array
+    price: float
 
-def weights_for_crps(differences: Array, rows: Array) -> Array:
-    """Return weights of an average that minimise its mean CRPS, which is quadratic in them.
+    def __call__(self, weights: Array) -> float:
+        """Return the objective, up to a constant."""
+        mixed = np.maximum(weights @ self.densities, np.finfo(float).tiny)
+        return float(self.shares @ np.log(mixed) - self.price * weights @ self.crps @ weights)
 
-    Parameters
-    ----------
-    differences : ndarray of shape (n_parts, n_rows, n_points)
-        Of each part's CDF and the outcome's, times the root of the length that a point stands for.
-    rows : ndarray of shape (n_rows,)
+    def gradient(self, weights: Array) -> Array:
+        """Return its derivative by the weights."""
+        mixed = np.maximum(weights @ self.densities, np.finfo(float).tiny)
+        return self.densities @ (self.shares / mixed) - 2.0 * self.price * self.crps @ weights
 
-    Returns
-    -------
-    ndarray of shape (n_parts,)
-    """
-    product = np.einsum("irg,jrg,r->ij", differences, differences, rows / rows.sum())
-    product /= np.trace(product)
-    n_parts = len(product)
-    found = minimize(
-        lambda weights: float(weights @ product @ weights),
-        np.full(n_parts, 1.0 / n_parts),
-        jac=lambda weights: 2.0 * product @ weights,
-        bounds=[(0.0, 1.0)] * n_parts,
-        constraints={"type": "eq", "fun": lambda weights: weights.sum() - 1.0},
-        method="SLSQP",
-        options={"ftol": 1e-12},
-    )
-    weights = np.clip(found.x, 0.0, None)
-    return weights / weights.sum()
+    def of(self, used: np.ndarray) -> "Objective":
+        """Return the objective of some candidates."""
+        return replace(self, densities=self.densities[used], crps=self.crps[np.ix_(used, used)])
+
+    def best(self, most: float) -> Array:
+        """Return the weights of the best average whose relative CRPS is at most so much.
+
+        If none is found that beats the candidates alone, all weight is the best candidate's.
+        """
+        n = len(self.crps)
+        found = minimize(
+            lambda weights: -self(weights),
+            np.full(n, 1.0 / n),
+            jac=lambda weights: -self.gradient(weights),
+            bounds=[(0.0, 1.0)] * n,
+            constraints=self._limits(most),
+            method="SLSQP",
+            options={"ftol": _SETTLED, "maxiter": _MAX_STEPS},
+        )
+        weights = np.clip(np.nan_to_num(found.x), 0.0, None)
+        weights /= weights.sum() or 1.0
+        alone = [one for one in np.eye(n) if one @ self.crps @ one <= most + _SETTLED]
+        allowed = [*alone, *([weights] if weights @ self.crps @ weights <= most + _SLACK else [])]
+        return max(allowed or list(np.eye(n)), key=self)
+
+    def _limits(self, most: float) -> list[dict[str, Any]]:
+        n = len(self.crps)
+        whole = {"type": "eq", "fun": lambda w: w.sum() - 1.0, "jac": lambda w: np.ones(n)}
+        if np.isinf(most):
+            return [whole]
+        limit = {
+            "type": "ineq",
+            "fun": lambda w: most - w @ self.crps @ w,
+            "jac": lambda w: -2.0 * self.crps @ w,
+        }
+        return [whole, limit]
+
+    def best_few(self, most: float, price_of_one: float) -> Array:
+        """Return weights of all candidates: of few of them, since each must be worth its price."""
+        used = np.arange(len(self.crps))
+        weights = self.best(most)
+        while len(used) > 1:
+            fewer = np.delete(used, np.argmin(weights))
+            others = self.of(fewer).best(most)
+            if self.of(used)(weights) - self.of(fewer)(others) > price_of_one:
+                break
+            used, weights = fewer, others
+        whole = np.zeros(len(self.crps))
+        whole[used] = weights
+        return whole

@@ -156,8 +156,8 @@ class Targets(WithoutCaches):
         """
         told_step, told_ends = given_step(step), given_ends(support)
         width = self._found_step() if told_step is None else told_step
-        few = width == 0 and len(self.values) <= _FEW_VALUES and bool(np.all(self.exact == self.weights))
-        lattice = self._found_step() if few else 0.0
+        few = len(self.values) <= _FEW_VALUES and np.array_equal(self.exact, self.weights)
+        lattice = self._found_step() if width == 0 and few else 0.0
         ends = self._found_ends() if told_ends is None else told_ends
         wanted = Support(*ends, step=width or lattice, smooth=lattice > 0)
         return replace(self, support=wanted)

@@ -24,9 +24,11 @@ from regcal.calibrators.axes import MapAxes
 from regcal.calibrators.base import Calibrator
 from regcal.calibrators.gp_fitted import ProcessCalibrator
 from regcal.calibrators.gp_paper import PaperGPCalibrator
+from regcal.calibrators.isotonic import IndexCoordinates, IndexTable, IsotonicCalibrator
 from regcal.calibrators.one_vs_rest import ColumnMaps, OneVsRestCalibrator, Reweighting
 from regcal.calibrators.pit import PITCalibrator
 from regcal.calibrators.scale import ScaleCalibrator
+from regcal.calibrators.stack import StackCalibrator
 from regcal.calibrators.support import Support
 from regcal.distributions import (
     Bounded,
@@ -438,10 +440,32 @@ _RULES: dict[type, dict[str, Check]] = {
         "prediction_thresholds_": Numbers("m", rising=True),
     },
     OneVsRestCalibrator: {"thresholds_": Numbers("n", rising=True), "maps_": _SOME_MAPS},
+    IndexCoordinates: {
+        "thresholds": Numbers("n", rising=True),
+        "index": Instance(str),
+        "axis": Instance(Axis),
+        "width": Number(least=0.0),
+    },
+    IndexTable: {
+        "coordinates": Instance(IndexCoordinates),
+        "places": Numbers("groups", rising=True),
+        "masses": Numbers("groups", "segments", least=0.0),
+        "share": Number(above=0.0, most=1.0),
+    },
+    IsotonicCalibrator: {
+        "thresholds_": Numbers("n", rising=True),
+        "table_": Instance(IndexTable),
+        "bandwidth_": Number(above=0.0),
+    },
+    StackCalibrator: {
+        "parts_": Several(Instance(Calibrator)),
+        "weights_": Numbers("parts", above=0.0),
+    },
     AutoCalibrator: {
         "calibrator_": Instance(Calibrator),
         "chosen_": Instance(str),
         "scores_": Instance(list),
+        "gain_": Number(),
     },
     # models
     CalibratedModel: {"calibrator": Instance(Calibrator)},
@@ -582,7 +606,29 @@ def _segments_have_maps(calibrator: OneVsRestCalibrator) -> bool:
     return _columns_of(calibrator.maps_) == len(calibrator.thresholds_) + 1
 
 
+def _table_fits(table: IndexTable) -> bool:
+    known = table.coordinates.index in ("median", "mean")
+    sums = table.masses.sum(axis=1)
+    n_segments = table.coordinates.n_segments
+    return known and table.masses.shape[1] == n_segments and bool(np.allclose(sums, 1.0))
+
+
+def _table_is_of_thresholds(calibrator: IsotonicCalibrator) -> bool:
+    if not hasattr(calibrator, "table_"):
+        return True
+    return np.array_equal(calibrator.thresholds_, calibrator.table_.coordinates.thresholds)
+
+
+def _parts_have_weights(stack: StackCalibrator) -> bool:
+    if not hasattr(stack, "parts_"):
+        return True
+    same = len(stack.parts_) == len(stack.weights_)
+    return same and bool(np.isclose(stack.weights_.sum(), 1.0))
+
+
 def _segments_are_reweighted(dist: Segmented) -> bool:
+    if isinstance(dist.reweight, IndexTable):
+        return np.array_equal(dist.reweight.coordinates.thresholds, dist.thresholds)
     if not isinstance(dist.reweight, Reweighting):
         return callable(dist.reweight)
     return _columns_of(dist.reweight.maps) == len(dist.thresholds) + 1
@@ -613,6 +659,9 @@ _LAWS: dict[type, Callable[[Any], bool]] = {
     FittedProcess: _process_fits,
     BinaryMap: _is_fitted_or_new,
     OneVsRestCalibrator: _segments_have_maps,
+    IndexTable: _table_fits,
+    IsotonicCalibrator: _table_is_of_thresholds,
+    StackCalibrator: _parts_have_weights,
     Segmented: _segments_are_reweighted,
     IsotonicRegression: _ends_are_thresholds,
 }

@@ -1,0 +1,128 @@
+"""Isotonic distributional regression: against brute force, and what smoothing keeps."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import regcal
+from regcal.calibrators import Targets
+from regcal.calibrators.cells import Points
+from regcal.calibrators.isotonic import (
+    IndexCoordinates,
+    IsotonicCalibrator,
+    Smoothing,
+    dense_thresholds,
+    isotonic_masses,
+)
+from regcal.maps import Axis
+
+
+def coordinates(thresholds):
+    return IndexCoordinates(np.asarray(thresholds, dtype=float), "median", Axis(), 0.0)
+
+
+def brute_force(index, below, weights):
+    """Return the antitonic regression of labels by its formula of largest and smallest means."""
+    places = np.unique(index)
+    fitted = []
+    for k in range(len(places)):
+        means = [
+            [
+                np.average(below[inside], weights=weights[inside])
+                for j in range(k, len(places))
+                if (inside := (index >= places[i]) & (index <= places[j])).any()
+            ]
+            for i in range(k + 1)
+        ]
+        fitted.append(min(max(row) for row in means))
+    return np.array(fitted)
+
+
+def test_masses_are_those_of_isotonic_regressions(rng):
+    """One regression per threshold, by brute force, with ties and weights."""
+    index = rng.integers(0, 6, 30).astype(float)
+    y = 0.5 * index + rng.normal(size=30)
+    weights = rng.integers(1, 4, 30).astype(float)
+    thresholds = np.array([-0.5, 0.7, 1.9])
+    points = Points(np.searchsorted(thresholds, y), weights, np.stack([index, np.ones(len(index))]))
+
+    places, masses = isotonic_masses(points, coordinates(thresholds))
+
+    wanted = [brute_force(index, (y <= t).astype(float), weights) for t in thresholds]
+    assert_allclose(places, np.unique(index))
+    assert_allclose(np.cumsum(masses, axis=1)[:, :-1].T, wanted, atol=1e-12)
+    assert_allclose(masses.sum(axis=1), 1.0)
+
+
+def test_medians_never_fall_as_the_index_rises(rng):
+    """Whatever the outcomes, larger predictions get larger distributions."""
+    x = rng.normal(size=200)
+    base = regcal.Normal(x, np.ones(200))
+    calibrator = regcal.get_calibrator("isotonic").fit(base, np.sin(3 * x) + rng.normal(size=200))
+
+    places = np.linspace(-2.5, 2.5, 40)
+    table = calibrator.table_
+    below = np.cumsum(table.at(places), axis=1)
+
+    assert (np.diff(below, axis=0) <= 1e-12).all()
+
+
+def test_smoothing_moves_masses_and_loses_none():
+    """Rows of the kernel are distributions; the open segments keep to themselves."""
+    kernel = Smoothing.over(coordinates(np.linspace(0.0, 1.0, 11))).kernel(0.1)
+
+    assert_allclose(kernel.sum(axis=1), 1.0)
+    assert_allclose(kernel[[0, -1]][:, [0, -1]], np.eye(2))
+    assert (kernel[1:-1, [0, -1]] == 0).all()
+    assert kernel[5, 5] > kernel[5, 4] > kernel[5, 3] > 0
+
+
+def test_thresholds_are_where_outcomes_are():
+    """Half of them between neighbouring values, none nearer than can be told apart."""
+    y = np.concatenate([np.linspace(0.0, 1.0, 500), [100.0]])
+    thresholds = dense_thresholds(Targets.of(y).seen_through(None, None), 64)
+
+    assert np.count_nonzero((thresholds > 0) & (thresholds < 1)) >= 32
+    assert thresholds[0] < 0 < 100 < thresholds[-1]
+    assert (np.diff(thresholds) > 0).all()
+
+
+def test_the_conditional_distribution_is_found(rng):
+    """With many rows it tends to the truth, of which the base says nothing but the order."""
+    n = 20_000
+    x = rng.uniform(1.0, 3.0, n)
+    y = x**2 * rng.gamma(4.0, 0.25, n)
+    calibrator = regcal.get_calibrator("isotonic").fit(regcal.Normal(x, np.full(n, 9.0)), y)
+
+    new = np.array([1.3, 2.0, 2.7])
+    dist = calibrator.transform(regcal.Normal(new, np.full(3, 9.0)))
+
+    levels = np.array([0.1, 0.5, 0.9])
+    truth = new[:, np.newaxis] ** 2 * regcal_gamma(levels)
+    assert_allclose(dist.ppf(levels[np.newaxis, :]), truth, rtol=0.12)
+
+
+def regcal_gamma(levels):
+    from scipy.stats import gamma
+
+    return gamma.ppf(levels, 4.0, scale=0.25)
+
+
+@pytest.mark.parametrize("parameters", [{"index": "mode"}, {"thresholds": 3}])
+def test_bad_parameters_are_refused(parameters):
+    """With the value and what would be right."""
+    with pytest.raises(ValueError, match=r"index must be|at least 4"):
+        IsotonicCalibrator(**parameters).fit(regcal.Normal(np.zeros(9), 1.0), np.arange(9.0))
+
+
+def test_a_bandwidth_can_be_given(rng):
+    """The wider it is, the smoother the density."""
+    dist, y = regcal.Normal(np.zeros(100), np.ones(100)), rng.normal(size=100)
+    grid = np.linspace(-2.0, 2.0, 200)[np.newaxis]
+
+    rough, smooth = (
+        IsotonicCalibrator(bandwidth=b).fit(dist, y).transform(dist[:1]).pdf(grid)
+        for b in (0.005, 0.1)
+    )
+
+    assert np.abs(np.diff(smooth)).sum() < 0.5 * np.abs(np.diff(rough)).sum()
