@@ -45,7 +45,7 @@ ALLOWED = {("__main__", "cli")}
 ASKED_LATE = {("_inspection", "notebook"), ("_inspection", "persistence")}
 
 # What a module may import when it is imported itself; all else goes inside a function.
-CORE = {"numpy", "scipy", "sklearn", "joblib", "regcal"} | sys.stdlib_module_names
+CORE = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl", "regcal"} | sys.stdlib_module_names
 
 # A bridge inherits from another package's base classes, so that it cannot wait with importing
 # them. It may import those packages, says what to install without them, and nobody imports it.
