@@ -2,9 +2,9 @@
 Let auto choose the method
 ==========================
 
-``auto`` halves the calibration rows, fits every method on one half and scores it on the other, both
-ways, and takes the simplest method within one standard error of the best. Its table of scores tells
-how clear the choice was.
+``auto`` deals the calibration rows into three parts, fits every method without each of them and
+scores it there. It averages methods that are better together, or takes the simplest one within one
+standard error of the best. Its table of scores tells how clear the choice was.
 """
 
 import matplotlib.pyplot as plt
@@ -29,9 +29,9 @@ for ax, (name, loader) in zip(axes, LOADERS.items(), strict=True):
         fmt="o",
         capsize=3,
     )
-    ax.set(title=f"{name}: {model.selection_.chosen_}", xlabel="Log score, relative to the best")
+    ax.set(title=name, xlabel="Score relative to the best alone, in nats")
     before = regcal.predict_dist(BayesianRidge().fit(X, y), X_new)
     gain = regcal.log_score(y_new, model.predict_dist(X_new)) - regcal.log_score(y_new, before)
-    print(f"{name:9} chose {model.selection_.chosen_:11} gain on new rows {gain.mean():+.3f}")
+    print(f"{name:9} {model.selection_.chosen_}: gain on new rows {gain.mean():+.3f}")
 axes[0].set(yticks=range(len(scores)), yticklabels=[score.name for score in scores])
 axes[0].invert_yaxis()

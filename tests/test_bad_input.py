@@ -293,7 +293,7 @@ def test_impossible_outcomes_are_refused(name):
 
 def test_constant_targets_need_thresholds():
     """No range can be cut, and the message says what can be done; given thresholds work."""
-    with refuses("All targets equal 1.0", "Pass thresholds as an array"):
+    with refuses("All targets equal 1.0", "pass thresholds as an array"):
         regcal.get_calibrator("e-beta").fit(NORMAL, [1.0, 1.0, 1.0])
 
     cal = regcal.get_calibrator("e-beta", thresholds=[0.0, 2.0]).fit(NORMAL, [1.0, 1.0, 1.0])

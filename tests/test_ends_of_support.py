@@ -229,7 +229,7 @@ def test_mass_moved_into_a_valley_is_consistent(kind):
     """Where outcomes are in the valley, CDF, density and quantiles there agree."""
     base = two_modes(1, kind)
     inner = np.array([0.5, 1.5])
-    dist = regcal.distributions.Segmented(base, inner, lambda log_p: np.log([[0.3, 0.4, 0.3]]))
+    dist = regcal.distributions.Segmented(base, inner, lambda _, log_p: np.log([[0.3, 0.4, 0.3]]))
     levels = np.array([[0.31, 0.4, 0.5, 0.6, 0.69]])
     points = dist.ppf(levels)
     low, high = points[:, :-1], points[:, 1:]

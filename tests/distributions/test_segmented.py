@@ -11,7 +11,7 @@ import regcal
 from regcal.distributions import Segmented
 
 
-def reweighted(log_base):
+def reweighted(base, log_base):
     """Return masses of a known calibration: the inner segments change places."""
     log_new = np.array(log_base)
     log_new[:, 1:-1] = log_base[:, -2:0:-1]
@@ -36,7 +36,7 @@ def test_base_shape_follows_the_base():
     base = scipy.stats.norm(0.3, 1.0)
     dist = Segmented(regcal.Normal([0.3], [1.0]), thresholds, reweighted)
     old = np.diff(base.cdf(np.concatenate([[-np.inf], thresholds, [np.inf]])))
-    new = reweighted(np.log(old)[np.newaxis, :])[0]
+    new = reweighted(base, np.log(old)[np.newaxis, :])[0]
     for k, point in enumerate([-30.0, -0.5, 0.2, 1.0, 35.0]):
         wanted = base.logpdf(point) + new[k] - np.log(old[k])
         assert_allclose(dist.logpdf(point), wanted, rtol=1e-9)
@@ -45,7 +45,7 @@ def test_base_shape_follows_the_base():
 def test_identity_masses_change_nothing():
     """Segments that keep their masses are the base, at every point."""
     base = regcal.Normal([0.0, 50.0], [1.0, 0.1])
-    dist = Segmented(base, np.array([-1.0, 0.0, 3.0]), lambda masses: masses)
+    dist = Segmented(base, np.array([-1.0, 0.0, 3.0]), lambda base, masses: masses)
 
     for method in ("cdf", "logcdf", "logsf", "logpdf"):
         wanted = getattr(base, method)(GRID)
@@ -67,9 +67,11 @@ def test_thresholds_far_outside_of_the_base():
 def test_segments_without_base_mass_are_uniform():
     """A gap inside of the support can get mass, spread evenly; what lies beyond it gets none."""
     gapped = regcal.Histogram([0.0, 1.0, 3.0, 4.0], [[0.5, 0.0, 0.5]])
-    inside = Segmented(gapped, np.array([1.0, 3.0]), np.zeros_like)
+    inside = Segmented(gapped, np.array([1.0, 3.0]), lambda base, masses: np.zeros_like(masses))
     beyond = Segmented(
-        regcal.Histogram([0.0, 1.0], [[1.0]]), np.array([0.5, 1.0, 2.0, 4.0]), np.zeros_like
+        regcal.Histogram([0.0, 1.0], [[1.0]]),
+        np.array([0.5, 1.0, 2.0, 4.0]),
+        lambda base, masses: np.zeros_like(masses),
     )
 
     assert_allclose(inside.pdf([[0.5, 2.0, 3.5, 5.0]]), [[1 / 3, 1 / 6, 1 / 3, 0.0]])
@@ -81,7 +83,7 @@ def test_both_tails_are_equally_exact(uniform):
     """A symmetric calibration has symmetric quantiles, where masses are tiny too."""
     thresholds = np.linspace(-6.0, 6.0, 9)
     base = regcal.Normal([0.0], [1.0])
-    dist = Segmented(base, thresholds, lambda masses: 2.0 * masses, uniform=uniform)
+    dist = Segmented(base, thresholds, lambda base, masses: 2.0 * masses, uniform=uniform)
     probits = np.array([[0.2, 1.1, 2.5, 4.0, 5.3, 6.4, 6.62, 6.66, 6.7, 7.7, 11.0]])
 
     assert_allclose(dist.from_probit(probits), -dist.from_probit(-probits), rtol=1e-9)

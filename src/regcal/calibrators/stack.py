@@ -49,9 +49,11 @@ class StackCalibrator(Calibrator):
     >>> from regcal import Normal, StackCalibrator, get_calibrator
     >>> parts = [(name, get_calibrator(name)) for name in ("identity", "scale")]
     >>> dist = Normal([0.0, 0.0], [1.0, 1.0])
-    >>> stack = StackCalibrator(parts, [1.0, 1.0]).fit(dist, [3.0, -3.0])
-    >>> stack.transform(dist).var()
-    array([5., 5.])
+    >>> stack = StackCalibrator(parts, [1.0, 3.0]).fit(dist, [3.0, -3.0])
+    >>> stack.transform(dist).components[1].std() == stack.parts_[1].factor_
+    array([ True,  True])
+    >>> stack.weights_
+    array([0.25, 0.75])
     """
 
     def __init__(

@@ -156,7 +156,7 @@ class Targets(WithoutCaches):
         """
         told_step, told_ends = given_step(step), given_ends(support)
         width = self._found_step() if told_step is None else told_step
-        few = len(self.values) <= _FEW_VALUES and np.array_equal(self.exact, self.weights)
+        few = len(self._gaps) < _FEW_VALUES and np.array_equal(self.exact, self.weights)
         lattice = self._found_step() if width == 0 and few else 0.0
         ends = self._found_ends() if told_ends is None else told_ends
         wanted = Support(*ends, step=width or lattice, smooth=lattice > 0)
@@ -196,22 +196,33 @@ class Targets(WithoutCaches):
 
     def _found_step(self) -> float:
         """Return the smallest gap if all values are multiples of it, and shared by several rows."""
-        gaps = np.diff(self.values)
-        if self.step > 0 or not len(gaps) or self.weights.sum() < 2 * len(self.values):
+        gaps = self._gaps
+        if not len(gaps) or self.weights.sum() < 2 * (len(gaps) + 1):
             return 0.0
-        steps = self.values / gaps.min()
-        return float(gaps.min()) if np.abs(steps - np.round(steps)).max() < 1e-6 else 0.0
+        width = self.high - self.low
+        step = width / np.round(width / gaps.min())
+        steps = self.values / step
+        return float(step) if np.abs(steps - np.round(steps)).max() < 1e-6 else 0.0
 
     @property
     def resolution(self) -> float:
         """The distance between neighbouring values of rounded outcomes, 0 if there is none.
 
         The tenth percentile of the gaps between distinct values: the step of a rounded outcome,
-        next to nothing for a continuous one. Values that differ in their last digits are equal.
+        next to nothing for a continuous one.
         """
+        return float(np.quantile(self._gaps, 0.1)) if len(self._gaps) else 0.0
+
+    @property
+    def _gaps(self) -> Array:
+        """Distances of neighbouring values, but for those that differ in their last digits.
+
+        There are none where values were merged in cells.
+        """
+        if self.step > 0:
+            return _empty()
         gaps = np.diff(self.values)
-        gaps = gaps[gaps > _SMALLEST_GAP * (self.high - self.low)]
-        return float(np.quantile(gaps, 0.1)) if self.step == 0 and len(gaps) else 0.0
+        return gaps[gaps > _SMALLEST_GAP * (self.high - self.low)]
 
     def rounded(self) -> "Targets":
         """Return the same with a range and an axis that change rarely as rows are added."""
