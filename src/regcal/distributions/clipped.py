@@ -15,6 +15,7 @@ from regcal.distributions.base import (
     checked_base,
     log_normal_density,
 )
+from regcal.distributions.mixture import Mixture
 from regcal.support import checked_ends
 
 # Levels that differ by this share are equal up to rounding.
@@ -157,7 +158,14 @@ class Bounded(Distribution):
         return np.sort(self._from_probit(probits), axis=1)
 
     def _mean_and_var(self) -> tuple[Array, Array]:
-        return self.latent._mean_and_var() if self._open else super()._mean_and_var()
+        if self._open:
+            return self.latent._mean_and_var()
+        if isinstance(self.latent, Mixture):
+            # what is averaged and then clipped is clipped and then averaged: no quantile of the
+            # mixture, which takes a search, is needed
+            clipped = [Clipped(part, self.low, self.high) for part in self.latent.components]
+            return Mixture(clipped, self.latent.weights)._mean_and_var()
+        return super()._mean_and_var()
 
     def _crps(self, lower: Array, upper: Array, start: Array, end: Array) -> Array:
         ends = (np.clip(place, self.low, self.high) for place in (start, end))
