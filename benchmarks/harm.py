@@ -18,7 +18,10 @@ import numpy as np
 import regcal
 
 N_NEW = 500
-METHODS = ("scale", "pit", "e-logistic", "e-beta", "e-isotonic", "gpc", "gp-density", "auto")
+METHODS = (
+    *("scale", "pit", "isotonic", "e-logistic", "e-beta", "e-isotonic", "gpc", "gp-density"),
+    "auto",
+)
 LOST_NATS, LOST_SHARE = 0.01, 0.01
 
 Noise = Callable[[np.random.Generator, int], np.ndarray]
