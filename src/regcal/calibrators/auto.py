@@ -100,13 +100,13 @@ class AutoCalibrator(Calibrator):
     """Choose a calibrator, or an average of several, by scores on rows they were not fitted on.
 
     The calibration rows are dealt into three parts, 1 000 or more into two; each candidate is
-    fitted without each part in turn and scored on it. The weights of an average are those with the best score (stacking;
-    Wolpert, 1992; of densities, Yao, Vehtari, Simpson and Gelman, 2018): the log score, in which
-    1 % of CRPS counts for 0.02 nats, among averages whose CRPS is no worse than the first
-    candidate's. Candidates that are worth less than 0.001 nats are left out. The average is taken
-    if it is better by more than a standard error than the simplest candidate that is within a
-    standard error of the best; else that candidate is taken alone. With fewer than 10 rows the
-    first candidate is taken without comparison. Of many rows, it compares on a sample. What was
+    fitted without each part in turn and scored on it. The weights of an average are those with the
+    best score (stacking; Wolpert, 1992; of densities, Yao, Vehtari, Simpson and Gelman, 2018): the
+    log score, in which 1 % of CRPS counts for 0.02 nats, among averages whose CRPS is no worse than
+    the first candidate's. Candidates that are worth less than 0.001 nats are left out. The average
+    is taken if it is better by more than a standard error than the simplest candidate that is
+    within a standard error of the best; else that candidate is taken alone. With fewer than 10 rows
+    the first candidate is taken without comparison. Of many rows, it compares on a sample. What was
     chosen is fitted on all rows.
 
     Parameters
