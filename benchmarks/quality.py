@@ -281,10 +281,11 @@ def page(found: dict, sets: list[str], bases: list[str]) -> str:
         f"{' '.join(map(repr, bases))} --write`. Of the groups, only `report` was never looked at: "
         "22 rules for the averages of `auto` were tried on `choose` and `paper`. Gains over the "
         "uncalibrated model (`identity`, seen through the same ends of the support): nats of log "
-        "score, and CRPS in per cent, where less is better. *Far behind*: by two standard errors and by 0.02 "
-        "nats or 1 % of CRPS; *behind*: by one standard error. *Coverage off*: 90 % intervals "
-        "that hold less than 86 or more than 94 %. *Worst mean*: largest error of the mean of all "
-        "new rows, in standard deviations of y. Times are medians of a fit, in seconds of CPU.",
+        "score, and CRPS in per cent, where less is better. *Far behind*: by two standard errors "
+        "and by 0.02 nats or 1 % of CRPS; *behind*: by one standard error. *Coverage off*: 90 % "
+        "intervals that hold less than 86 or more than 94 %. *Worst mean*: largest error of the "
+        "mean of all new rows, in standard deviations of y. Times are medians of a fit, in CPU "
+        "seconds.",
     ]
     for group in sets:
         own = {cell: scores for cell, scores in found.items() if cell[0] in named_sets([group])}
