@@ -3,8 +3,8 @@ Let auto choose the method
 ==========================
 
 ``auto`` deals the calibration rows into three parts, fits every method without each of them and
-scores it there. It averages methods that are better together, or takes the simplest one within one
-standard error of the best. Its table of scores tells how clear the choice was.
+scores it there. It averages methods that are better together, or takes the simplest one that is not
+clearly worse than the best. Its table of scores tells how clear the choice was.
 """
 
 import matplotlib.pyplot as plt
