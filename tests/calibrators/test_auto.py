@@ -122,7 +122,7 @@ def test_scores_follow_the_paired_differences():
 
 @pytest.mark.parametrize(("gap", "chosen"), [(0.18, "simple"), (0.22, "complex")])
 def test_a_t_test_decides(monkeypatch, gap, chosen):
-    """Unless the best is clearly better, which takes 1.98 standard errors here, take the simpler."""
+    """Unless the best is clearly better, by 1.98 standard errors here, take the simpler."""
     monkeypatch.setattr(Objective, "best_few", lambda *_: np.array([0.0, 1.0]))  # no average
     noise = np.array([1.0, -1.0] * 50)
 
