@@ -5,13 +5,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 import regcal
-from regcal.calibrators import Targets
 from regcal.calibrators.cells import Points
 from regcal.calibrators.isotonic import (
     IndexCoordinates,
     IsotonicCalibrator,
     Smoothing,
-    dense_thresholds,
     isotonic_masses,
 )
 from regcal.maps import Axis
@@ -77,16 +75,6 @@ def test_smoothing_moves_masses_and_loses_none():
     assert kernel[5, 5] > kernel[5, 4] > kernel[5, 3] > 0
 
 
-def test_thresholds_are_where_outcomes_are():
-    """Half of them between neighbouring values, none nearer than can be told apart."""
-    y = np.concatenate([np.linspace(0.0, 1.0, 500), [100.0]])
-    thresholds = dense_thresholds(Targets.of(y).seen_through(None, None), 64)
-
-    assert np.count_nonzero((thresholds > 0) & (thresholds < 1)) >= 32
-    assert thresholds[0] < 0 < 100 < thresholds[-1]
-    assert (np.diff(thresholds) > 0).all()
-
-
 def test_the_conditional_distribution_is_found(rng):
     """With many rows it tends to the truth, of which the base says nothing but the order."""
     n = 20_000
@@ -108,10 +96,19 @@ def regcal_gamma(levels):
     return gamma.ppf(levels, 4.0, scale=0.25)
 
 
-@pytest.mark.parametrize("parameters", [{"index": "mode"}, {"thresholds": 3}])
-def test_bad_parameters_are_refused(parameters):
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"index": "mode"}, 'index must be "median" or "mean", got \'mode\''),
+        ({"thresholds": 3}, "at least 4 thresholds, got 3"),
+        ({"bandwidth": 0.0}, "bandwidth must be a positive share .* got 0.0"),
+        ({"bandwidth": np.nan}, "bandwidth must be a positive share .* got nan"),
+        ({"bandwidth": "wide"}, "bandwidth must be a positive share .* got 'wide'"),
+    ],
+)
+def test_bad_parameters_are_refused(parameters, message):
     """With the value and what would be right."""
-    with pytest.raises(ValueError, match=r"index must be|at least 4"):
+    with pytest.raises(ValueError, match=message):
         IsotonicCalibrator(**parameters).fit(regcal.Normal(np.zeros(9), 1.0), np.arange(9.0))
 
 

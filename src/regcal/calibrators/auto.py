@@ -19,12 +19,11 @@ from regcal.calibrators.base import (
 )
 from regcal.calibrators.cells import Coordinates
 from regcal.calibrators.held_out import HeldOut, deal
-from regcal.calibrators.isotonic import dense_thresholds
 from regcal.calibrators.labels import known_below
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.stack import Objective, StackCalibrator
 from regcal.calibrators.support import Support
-from regcal.calibrators.targets import Targets
+from regcal.calibrators.targets import Targets, dense_thresholds
 from regcal.distributions import Distribution
 
 # From simple to complex. A method that has thresholds enters with several numbers of them.
@@ -245,7 +244,8 @@ class AutoCalibrator(Calibrator):
         if rows.weights.sum() < _FEWEST_ROWS or n_distinct < 2 or len(candidates) == 1:
             self.scores_ = _without_comparison(names)
         else:
-            answers = [_cross_fitted(one, rows, folds, support) for _, one in candidates]
+            judged_parts = _parts_to_judge(rows, folds)
+            answers = [_cross_fitted(one, rows, judged_parts, support) for _, one in candidates]
             judged = Judged.of(answers, rows, support, _PRICES[self.objective])
             self.scores_, self.gain_ = judged.compare(names)
         used = [
@@ -296,19 +296,29 @@ def default_candidates() -> list[tuple[str, Calibrator]]:
 Predictions = Sequence[tuple[np.ndarray, Distribution]]
 
 
+def _parts_to_judge(rows: HeldOut, folds: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return for each part the rows to learn from, and those of the part that are judged."""
+    judged = deal(rows, -(-len(rows) // _MOST_ROWS), 1) == 0
+    return [
+        (np.flatnonzero(folds != fold), np.flatnonzero((folds == fold) & judged))
+        for fold in np.unique(folds)
+    ]
+
+
 def _cross_fitted(
-    candidate: Calibrator, rows: HeldOut, folds: np.ndarray, support: Support
+    candidate: Calibrator,
+    rows: HeldOut,
+    parts: Sequence[tuple[np.ndarray, np.ndarray]],
+    support: Support,
 ) -> Predictions:
     """Return a candidate's predictions for rows of each part, fitted without the part."""
-    judged = deal(rows, -(-len(rows) // _MOST_ROWS), 1) == 0
-    if isinstance(candidate, IdentityCalibrator):
-        return [(places := np.flatnonzero(judged), rows.dist[places])]
-    parts = []
-    for fold in np.unique(folds):
-        train, test = np.flatnonzero(folds != fold), np.flatnonzero((folds == fold) & judged)
-        fitted = fitted_copy(candidate, rows.take(train), support)
-        parts.append((test, fitted.transform_latent(rows.dist[test])))
-    return parts
+    predictions = []
+    for train, test in parts:
+        latent = rows.dist[test]
+        if not isinstance(candidate, IdentityCalibrator):
+            latent = fitted_copy(candidate, rows.take(train), support).transform_latent(latent)
+        predictions.append((test, latent))
+    return predictions
 
 
 @dataclass(frozen=True)

@@ -19,15 +19,9 @@ from regcal.calibrators.cells import Coordinates, Points
 from regcal.calibrators.held_out import HeldOut, deal
 from regcal.calibrators.labels import expected_below, known_below, learn_labels
 from regcal.calibrators.observed import Observed
-from regcal.calibrators.targets import Targets, power_of_two
+from regcal.calibrators.targets import Targets, dense_thresholds, power_of_two
 from regcal.distributions import Distribution, Segmented
 from regcal.maps import Axis
-
-# Thresholds between which outcomes are counted reach beyond them by this share of their range.
-_MARGIN = 0.05
-
-# Those at quantiles keep this share of an equal step as their distance from the one before.
-_CLOSEST = 1e-3
 
 # Cells of the index over the range of outcomes, or up to twice as many; groups of rows of nearly
 # equal index.
@@ -135,29 +129,6 @@ class IndexTable:
         return np.logaddexp(learnt, np.log(self.share) + log_p)
 
 
-def dense_thresholds(targets: Targets, count: int) -> Array:
-    """Return thresholds of which half are equally spaced on the axis, and half between outcomes.
-
-    The others are where the outcomes are: halfway from a quantile to the next distinct value.
-    """
-    if count < 4:
-        msg = f"Need at least 4 thresholds, got {count}."
-        raise ValueError(msg)
-    targets.thresholds(2)  # refuses outcomes that are all equal
-    low, high = targets.axis(np.array([targets.low, targets.high]))
-    extra = _MARGIN * (high - low)
-    places, step = np.linspace(low - extra, high + extra, count // 2, retstep=True)
-    levels = (np.arange(count // 2) + 0.5) / (count // 2)
-    shares = np.cumsum(targets.weights)
-    at = np.searchsorted(shares, levels * shares[-1])
-    at = np.unique(np.minimum(at, len(shares) - 2))
-    between = targets.axis(0.5 * (targets.values[at] + targets.values[at + 1]))
-    places = np.sort(np.concatenate([places, between]))
-    places = places[np.diff(places, prepend=-np.inf) > _CLOSEST * step]
-    ends = targets.support.ends
-    return targets.support.within(np.clip(targets.axis.inverse(places), *ends))
-
-
 class IsotonicCalibrator(Calibrator):
     """Learn the distribution of outcomes given what the base predicts, without its shape.
 
@@ -240,10 +211,11 @@ class IsotonicCalibrator(Calibrator):
         index = cast(IndexCoordinates, coordinates)
         self.thresholds_ = index.thresholds
         smoothing = Smoothing.over(index)
-        if self.bandwidth is None:
-            self.bandwidth_ = choose_bandwidth(smoothing, observed.rows)
-        else:
-            self.bandwidth_ = float(self.bandwidth)
+        self.bandwidth_ = (
+            choose_bandwidth(smoothing, observed.rows)
+            if self.bandwidth is None
+            else _checked_bandwidth(self.bandwidth)
+        )
         kernel = smoothing.kernel(self.bandwidth_)
         share = _share_of_base(observed.targets.weights.sum())
 
@@ -330,6 +302,17 @@ class Smoothing:
         inner = np.diff(below, axis=1)
         kernel[1:-1, 1:-1] = inner / inner.sum(axis=1, keepdims=True)
         return kernel
+
+
+def _checked_bandwidth(bandwidth: Any) -> float:
+    number = isinstance(bandwidth, int | float | np.number) and not isinstance(bandwidth, bool)
+    if not (number and 0 < bandwidth < np.inf):
+        msg = (
+            f"bandwidth must be a positive share of the range of outcomes, got {bandwidth!r}. "
+            "Leave it out to have one chosen."
+        )
+        raise ValueError(msg)
+    return float(bandwidth)
 
 
 def choose_bandwidth(smoothing: Smoothing, rows: HeldOut) -> float:

@@ -30,6 +30,12 @@ _MAX_VALUES = 2**14
 # Values closer than this share of the range differ in their last digits only.
 _SMALLEST_GAP = 1e-10
 
+# Dense thresholds between outcomes reach beyond them by this share of their range.
+_MARGIN = 0.05
+
+# Those at quantiles keep this share of an equal step as their distance from the one before.
+_CLOSEST = 1e-3
+
 # Ranges that are not known beforehand are rounded outwards to multiples of a power of two, about
 # this part of the range.
 _PARTS = 64
@@ -249,6 +255,29 @@ class Targets(WithoutCaches):
         """Return the share of weight at or below each point."""
         shares = np.concatenate([[0.0], np.cumsum(self.weights)]) / self.weights.sum()
         return shares[np.searchsorted(self.values, points, side="right")]
+
+
+def dense_thresholds(targets: Targets, count: int) -> Array:
+    """Return thresholds of which half are equally spaced on the axis, and half between outcomes.
+
+    The others are where the outcomes are: halfway from a quantile to the next distinct value.
+    """
+    if count < 4:
+        msg = f"Need at least 4 thresholds, got {count}."
+        raise ValueError(msg)
+    targets.thresholds(2)  # refuses outcomes that are all equal
+    low, high = targets.axis(np.array([targets.low, targets.high]))
+    extra = _MARGIN * (high - low)
+    places, step = np.linspace(low - extra, high + extra, count // 2, retstep=True)
+    levels = (np.arange(count // 2) + 0.5) / (count // 2)
+    shares = np.cumsum(targets.weights)
+    at = np.searchsorted(shares, levels * shares[-1])
+    at = np.unique(np.minimum(at, len(shares) - 2))
+    between = targets.axis(0.5 * (targets.values[at] + targets.values[at + 1]))
+    places = np.sort(np.concatenate([places, between]))
+    places = places[np.diff(places, prepend=-np.inf) > _CLOSEST * step]
+    ends = targets.support.ends
+    return targets.support.within(np.clip(targets.axis.inverse(places), *ends))
 
 
 def weighted_median(values: Array, weights: Array) -> float:
