@@ -19,9 +19,11 @@ from regcal._caching import WithoutCaches
 from regcal._inspection import notebook_card
 from regcal._random import as_generator
 from regcal._validation import Array, as_float_array, refuse_masked
-from regcal.distributions._quadrature import integrate, nodes_between, panels_between
+from regcal.distributions._quadrature import Nodes, nodes_between, panels_between
 from regcal.distributions._roots import solve_increasing
 from regcal.distributions._tails import log_mass_inside
+from regcal.maps.base import Curve
+from regcal.maps.scale import IDENTITY
 
 LOG_HALF = float(np.log(0.5))
 LOG_SQRT_2PI = 0.5 * float(np.log(2 * np.pi))
@@ -68,6 +70,9 @@ class Distribution(WithoutCaches, ABC):
 
     # How many temporary values one point costs, for the memory budget.
     _work_per_point = 1
+
+    # Whether quantiles are had without a search.
+    _explicit = False
 
     # Attributes with an entry per row, for classes whose batches can be joined in one.
     _row_fields: tuple[str, ...] = ()
@@ -218,6 +223,11 @@ class Distribution(WithoutCaches, ABC):
         """Return points, (n_rows or 1, n_kinks), where the density is not smooth."""
         return None
 
+    def _probit_kinks(self) -> Array | None:
+        """Return the probits of kinks, (n_rows or 1, n_kinks)."""
+        kinks = self._kinks()
+        return None if kinks is None else self._probit(kinks)
+
     def _landmarks(self) -> Array | None:
         """Return points, (n_rows, n_points), close enough to show all narrow parts, if any."""
         return None
@@ -228,28 +238,55 @@ class Distribution(WithoutCaches, ABC):
         Outcomes lie in [lower, upper]; in between it is not known which of the two it is, and
         nothing is added.
         """
-        below, above = lower[:, np.newaxis], upper[:, np.newaxis]
-        known = [np.where(np.isinf(below), above, below), np.where(np.isinf(above), below, above)]
-        edges = self._panel_edges(np.concatenate(known, axis=1))
-        edges = np.clip(edges, start[:, np.newaxis], end[:, np.newaxis])
-
-        def squared_tail(points: Array) -> Array:
-            return outer_tail(points, below, above, self._cdf(points), self._sf(points)) ** 2
-
-        return integrate(squared_tail, edges)
+        below = lower[:, np.newaxis]
+        above = below if np.array_equal(lower, upper) else upper[:, np.newaxis]
+        known = [np.where(np.isinf(below), above, below)]
+        if above is not below:
+            known.append(np.where(np.isinf(above), below, above))
+        region = start[:, np.newaxis], end[:, np.newaxis]
+        return self._nodes(np.concatenate(known, axis=1), region).crps(below, above, *region)
 
     def _mean_and_var(self) -> tuple[Array, Array]:
         # E (Y - c) and E (Y - c)^2 as integrals of the tails, which stay finite where a density
-        # does not; the median c is one of the panel edges
-        points, weights = nodes_between(self._panel_edges())
+        # does not
+        return self._nodes().moments()
+
+    def _nodes(
+        self, cuts: Array | None = None, region: tuple[Array, Array] | None = None
+    ) -> Nodes:
+        """Return where to evaluate integrals over thresholds, in a region if there is one.
+
+        No panel has a cut inside, cuts being (n_rows, n_cuts).
+        """
+        if self._explicit:
+            return self._nodes_along(IDENTITY, cuts, region)
+        edges = self._panel_edges(cuts)
+        inside = edges if region is None else np.clip(edges, *region)
+        points, lengths = nodes_between(inside)
         centre = self._from_probit(np.zeros((len(self), 1)))
-        distances = points - centre
-        masses = weights * np.where(distances < 0, -self._cdf(points), self._sf(points))
-        shift = masses.sum(axis=1)
-        return centre[:, 0] + shift, 2.0 * (distances * masses).sum(axis=1) - shift**2
+        return Nodes(points, lengths, self._signed_tail(points), centre, edges[:, [0, -1]])
+
+    def _nodes_along(
+        self, curve: Curve, cuts: Array | None, region: tuple[Array, Array] | None
+    ) -> Nodes:
+        """Return nodes along the rows' own probits, which a curve turns into those of a result.
+
+        There is nothing to search for: a node has a quantile, and its probability is the curve's.
+        """
+        edges = curve.panels()
+        ends = self._from_probit(edges[:, [0, edges.shape[1] // 2, -1]])
+        inner = [self._probit_kinks(), None if cuts is None else self._probit(cuts)]
+        edges = panels_between(edges, inner)
+        if region is not None and np.isfinite(region).any():
+            edges = np.clip(edges, *(self._probit(end) for end in region))
+        z, widths = nodes_between(edges)
+        points, spread = self._trace(z)
+        eta = curve(z)
+        tails = np.copysign(ndtr(-np.abs(eta)), -eta)
+        return Nodes(points, widths * spread, tails, ends[:, 1:2], ends[:, ::2])
 
     def _panel_edges(self, extra: Array | None = None) -> Array:
-        return panels_between(self._panel_quantiles, [self._kinks(), self._landmarks()], [extra])
+        return panels_between(self._panel_quantiles, [self._kinks(), self._landmarks(), extra])
 
     @cached_property
     def _panel_quantiles(self) -> Array:

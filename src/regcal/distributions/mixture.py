@@ -178,7 +178,7 @@ class Mixture(Distribution):
         return mean, (self.weights * spread).sum(axis=1)
 
     def _panel_edges(self, extra: Array | None = None) -> Array:
-        return panels_between(self._landmarks(), [], [extra])
+        return panels_between(self._landmarks(), [extra])
 
     def _landmarks(self) -> Array:
         # a narrow component far from the others needs panels of its own
