@@ -16,6 +16,7 @@ from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.labels import expected_below, known_below, learn_labels
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.targets import Targets
+from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Segmented
 from regcal.distributions.base import LOG_HALF
 from regcal.distributions.segmented import log_segment_masses
@@ -236,7 +237,7 @@ class OneVsRestCalibrator(Calibrator):
 
         def learn(expected: list[Points]) -> Callable[[Distribution], Distribution]:
             self.maps_ = self._fitted_maps(Points.joined([known, *expected]), segments)
-            return self._transform
+            return self.transform_latent
 
         learn_labels(segments, observed.rows, learn)
 
@@ -250,7 +251,7 @@ class OneVsRestCalibrator(Calibrator):
             return clone(binary).fit_columns(counts.log_p, counts.successes, counts.trials)
         return ColumnMaps(binary, counts)
 
-    def _transform(self, dist: Distribution) -> Distribution:
+    def _transform(self, dist: Distribution, covariates: Covariates | None) -> Distribution:
         return Segmented(
             dist,
             self.thresholds_,
