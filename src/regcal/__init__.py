@@ -13,6 +13,7 @@ from regcal.binary import BetaCalibrator, LogisticCalibrator
 from regcal.calibrators import (
     AutoCalibrator,
     Calibrator,
+    ConditionalCalibrator,
     DensityCalibrator,
     GPCalibrator,
     IdentityCalibrator,
@@ -66,6 +67,7 @@ __all__ = [
     "CalibratedRegressorCV",
     "Calibrator",
     "Clipped",
+    "ConditionalCalibrator",
     "CrossingQuantilesWarning",
     "CustomDistribution",
     "DecisionCost",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
+from zlib import crc32
 
 import numpy as np
 
@@ -55,6 +56,14 @@ class Column:
     def missing(self) -> np.ndarray:
         """Whether each row's value is missing."""
         return np.isnan(self.values) if self.kind == "number" else self.values < 0
+
+    @property
+    def keys(self) -> Array:
+        """Numbers that tell values apart, whatever other levels there are."""
+        if self.kind == "number":
+            return np.where(self.missing, -np.finfo(float).max, self.values)
+        known = [float(crc32(repr(level).encode())) for level in self.levels]
+        return np.array([*known, -1.0])[self.values]
 
 
 @dataclass(frozen=True)
@@ -111,6 +120,23 @@ class Covariates:
         _check_rows(covariates.columns, n_rows)
         return covariates
 
+    @classmethod
+    def joined(cls, parts: Sequence["Covariates"]) -> "Covariates":
+        """Return the rows of several tables with the same columns, and all of their levels.
+
+        Parameters
+        ----------
+        parts : sequence of Covariates
+
+        Returns
+        -------
+        Covariates
+        """
+        first = parts[0]
+        for part in parts[1:]:
+            _check_same_columns(first.names, part.names)
+        return cls(tuple(_joined([part[name] for part in parts]) for name in first.names))
+
     def read(self, table: Any, n_rows: int | None = None) -> Self:
         """Return the same columns of another table, by name.
 
@@ -127,13 +153,8 @@ class Covariates:
         Covariates
         """
         other = Covariates.of(table, n_rows)
-        absent = [name for name in self.names if name not in other.names]
-        if absent or (len(other.names) != len(self.names) and not _has_names(table)):
-            msg = (
-                f"The columns are {_listed(other.names)}, but were {_listed(self.names)} before"
-                f"{': ' + _listed(absent) + ' not found' if absent else ''}. Pass the same columns."
-            )
-            raise ValueError(msg)
+        named = [name for name in other.names if name in self.names]
+        _check_same_columns(self.names, tuple(named) if _has_names(table) else other.names)
         return replace(self, columns=tuple(_like(one, other[one.name]) for one in self.columns))
 
     @property
@@ -329,6 +350,30 @@ def _check_rows(columns: tuple[Column, ...], n_rows: int | None) -> None:
                 "value per row, in the same order."
             )
             raise ValueError(msg)
+
+
+def _check_same_columns(known: tuple[str, ...], names: tuple[str, ...]) -> None:
+    """Refuse columns that are not those of before, in any order."""
+    if set(known) != set(names):
+        absent = [name for name in known if name not in names]
+        msg = (
+            f"The columns are {_listed(names)}, but were {_listed(known)} before"
+            f"{': ' + _listed(absent) + ' not found' if absent else ''}. Pass the same columns."
+        )
+        raise ValueError(msg)
+
+
+def _joined(columns: Sequence[Column]) -> Column:
+    """Return the values of several columns below each other."""
+    first = next((one for one in columns if not one.missing.all()), columns[0])
+    if first.kind == "category":
+        levels = {level for one in columns for level in one.levels}
+        if levels != set(first.levels):
+            known = np.empty(len(levels), dtype=object)
+            known[:] = list(levels)
+            first = _categories(first.name, known, np.zeros(len(known), dtype=bool))
+    parts = [_like(first, one) for one in columns]
+    return replace(first, values=np.concatenate([part.values for part in parts]))
 
 
 def _like(known: Column, column: Column) -> Column:

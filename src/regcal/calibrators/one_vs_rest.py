@@ -24,6 +24,7 @@ from regcal.codes import (
     log_unions,
     union_labels,
 )
+from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Segmented
 from regcal.distributions.base import LOG_HALF
 from regcal.distributions.segmented import log_segment_masses
@@ -315,7 +316,7 @@ class OneVsRestCalibrator(Calibrator):
 
         def learn(expected: list[Points]) -> Callable[[Distribution], Distribution]:
             self.maps_ = self._fitted_maps(Points.joined([known, *expected]), segments)
-            return self._transform
+            return self.transform_latent
 
         learn_labels(segments, observed.rows, learn)
 
@@ -334,7 +335,7 @@ class OneVsRestCalibrator(Calibrator):
         decoder = LeastSquaresDecoder() if self.decoder is None else self.decoder
         return DecodedMaps(maps, segments.matrix, decoder, counts.n_trials)
 
-    def _transform(self, dist: Distribution) -> Distribution:
+    def _transform(self, dist: Distribution, covariates: Covariates | None) -> Distribution:
         return Segmented(
             dist,
             self.thresholds_,
