@@ -27,6 +27,7 @@ from regcal.calibrators import (
     calibrator_names,
     get_calibrator,
 )
+from regcal.codes import DenseCode, LeastSquaresDecoder, ThresholdCode
 from regcal.distributions import (
     Clipped,
     CrossingQuantilesWarning,
@@ -70,6 +71,7 @@ __all__ = [
     "CrossingQuantilesWarning",
     "CustomDistribution",
     "DecisionCost",
+    "DenseCode",
     "DensityCalibrator",
     "Distribution",
     "EqualGrid",
@@ -79,6 +81,7 @@ __all__ = [
     "IdentityCalibrator",
     "ImpossibleOutcomesWarning",
     "IsotonicCalibrator",
+    "LeastSquaresDecoder",
     "LogisticCalibrator",
     "Mixture",
     "MultiQuantileRegressor",
@@ -95,6 +98,7 @@ __all__ = [
     "ScaleCalibrator",
     "ScipyDistribution",
     "StackCalibrator",
+    "ThresholdCode",
     "__version__",
     "as_distribution",
     "audit",
