@@ -13,6 +13,7 @@ from regcal.binary import BetaCalibrator, LogisticCalibrator
 from regcal.calibrators import (
     AutoCalibrator,
     Calibrator,
+    ConditionalCalibrator,
     DensityCalibrator,
     GPCalibrator,
     IdentityCalibrator,
@@ -26,6 +27,7 @@ from regcal.calibrators import (
     calibrator_names,
     get_calibrator,
 )
+from regcal.codes import DenseCode, LeastSquaresDecoder, ThresholdCode
 from regcal.distributions import (
     Clipped,
     CrossingQuantilesWarning,
@@ -65,9 +67,11 @@ __all__ = [
     "CalibratedRegressorCV",
     "Calibrator",
     "Clipped",
+    "ConditionalCalibrator",
     "CrossingQuantilesWarning",
     "CustomDistribution",
     "DecisionCost",
+    "DenseCode",
     "DensityCalibrator",
     "Distribution",
     "EqualGrid",
@@ -77,6 +81,7 @@ __all__ = [
     "IdentityCalibrator",
     "ImpossibleOutcomesWarning",
     "IsotonicCalibrator",
+    "LeastSquaresDecoder",
     "LogisticCalibrator",
     "Mixture",
     "MultiQuantileRegressor",
@@ -93,6 +98,7 @@ __all__ = [
     "ScaleCalibrator",
     "ScipyDistribution",
     "StackCalibrator",
+    "ThresholdCode",
     "__version__",
     "as_distribution",
     "audit",

@@ -15,6 +15,7 @@ from scipy.special import ndtr, ndtri
 
 from regcal._validation import Array
 from regcal.audit import Audit
+from regcal.binary import BetaCalibrator
 from regcal.calibrators import (
     AutoCalibrator,
     Calibrator,
@@ -28,6 +29,7 @@ from regcal.calibrators import (
     StackCalibrator,
     Support,
 )
+from regcal.calibrators.one_vs_rest import DecodedMaps
 from regcal.distributions import Distribution
 from regcal.maps import PiecewiseMap, ProbitMap, ScaleMap
 from regcal.regressor import CalibratedRegressorCV, NormalResidualRegressor
@@ -368,10 +370,13 @@ def _figures_of_stack(stack: StackCalibrator) -> Figures:
 @figures_of.register
 def _figures_of_segments(calibrator: OneVsRestCalibrator) -> Figures:
     thresholds = calibrator.thresholds_
-    binary = calibrator.maps_ if calibrator.binary is None else calibrator.binary
+    binary = BetaCalibrator() if calibrator.binary is None else calibrator.binary
     low, high = number(thresholds[0]), number(thresholds[-1])
+    maps = calibrator.maps_
+    unions = [("unions of them", str(len(maps.matrix)))] if isinstance(maps, DecodedMaps) else []
     return [
         ("segments", f"{len(thresholds) + 1}, cut between {low} and {high}"),
+        *unions,
         ("map of each", type(binary).__name__),
     ]
 

@@ -6,6 +6,7 @@ from regcal.calibrators.base import (
     IdentityCalibrator,
     ImpossibleOutcomesWarning,
 )
+from regcal.calibrators.conditional import ConditionalCalibrator, LearnerScore
 from regcal.calibrators.gp_density import DensityCalibrator
 from regcal.calibrators.gp_paper import PaperGPCalibrator
 from regcal.calibrators.gp_threshold import GPCalibrator
@@ -23,11 +24,13 @@ __all__ = [
     "AutoCalibrator",
     "Calibrator",
     "CandidateScore",
+    "ConditionalCalibrator",
     "DensityCalibrator",
     "GPCalibrator",
     "IdentityCalibrator",
     "ImpossibleOutcomesWarning",
     "IsotonicCalibrator",
+    "LearnerScore",
     "Observed",
     "OneVsRestCalibrator",
     "PITCalibrator",
