@@ -2,16 +2,64 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import factorial
 
 import numpy as np
 
 from regcal._validation import Array
 
+# What a row's integral may be wrong by, as a share of it, before its panels are halved.
+_TOLERANCE = 1e-6
+
+# Panels are cut in up to so many parts.
+_MOST_PARTS = 16
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """Nodes and weights between -1 and 1, and what tells how well they suit a function.
+
+    The highest Legendre coefficient that k nodes can see is of degree k - 1; the rule misses those
+    from 2 k on. Of ``exp(a x)`` they go with ``a ** (k - 1)`` and ``a ** (2 k)``, so the error is
+    taken to go with the coefficient to the power ``2 k / (k - 1)``, with the factor of that
+    function.
+    """
+
+    nodes: Array
+    weights: Array
+    detail: Array
+    power: float
+    factor: float
+
+    @classmethod
+    def gauss(cls, k: int) -> "_Rule":
+        """Return the rule with k nodes."""
+        nodes, weights = np.polynomial.legendre.leggauss(k)
+        detail = np.polynomial.legendre.legval(nodes, np.eye(k)[-1])
+        detail /= np.abs(detail).max()
+        power = 2 * k / (k - 1)
+        # for a = 1
+        size, share = weights @ np.exp(nodes), weights * detail @ np.exp(nodes)
+        missed = 2.0 ** (2 * k + 1) * factorial(k) ** 4 / ((2 * k + 1) * factorial(2 * k) ** 3)
+        return cls(nodes, weights, detail, power, missed / size / (share / size) ** power)
+
+    def error(self, products: Array) -> Array:
+        """Return how wrong the sum of values times weights may be, as a share of it."""
+        panels = np.abs(products).reshape(len(products), -1, len(self.nodes))
+        sizes = panels.sum(axis=2)
+        shares = np.abs(panels @ self.detail) / np.where(sizes > 0, sizes, 1.0)
+        # a share that is not small tells of a bend, and no series that falls
+        errors = (sizes * shares**self.power * (self.factor + shares)).sum(axis=1)
+        whole = sizes.sum(axis=1)
+        return errors / np.where(whole > 0, whole, 1.0)
+
+
 # Nodes of a panel, by how many panels there are at most: the more, the narrower they are.
-_RULES = {
-    most: np.polynomial.legendre.leggauss(count)
-    for most, count in ((32, 6), (128, 3), (np.inf, 2))
-}
+_RULES = {most: _Rule.gauss(count) for most, count in ((32, 6), (144, 3), (np.inf, 2))}
+
+
+def _rule_for(edges: Array) -> _Rule:
+    return next(rule for most, rule in _RULES.items() if edges.shape[1] <= most)
 
 
 @dataclass(frozen=True)
@@ -28,6 +76,8 @@ class Nodes:
         A place in the middle of each row that is an edge of panels.
     reach : ndarray of shape (n_rows, 2)
         Between which all of the probability is.
+    rule : _Rule
+        Of which each panel has the nodes.
     """
 
     points: Array
@@ -35,9 +85,13 @@ class Nodes:
     tails: Array
     centre: Array
     reach: Array
+    rule: _Rule
 
     def moments(self) -> tuple[Array, Array]:
-        """Return mean and variance, from integrals of the tails on both sides of the centre."""
+        """Return mean and variance, (2, n_rows), and how wrong they may be.
+
+        They are integrals of the tails on both sides of the centre.
+        """
         distances = self.points - self.centre
         # sf above the centre and -cdf below it: -tails, or what they lack of 1
         upper = distances >= 0
@@ -46,10 +100,20 @@ class Nodes:
         masses *= self.lengths
         shift = masses.sum(axis=1)
         distances *= masses
-        return self.centre[:, 0] + shift, 2.0 * distances.sum(axis=1) - shift**2
+        second = distances.sum(axis=1)
+        moments = np.stack([self.centre[:, 0] + shift, 2.0 * second - shift**2])
+        # of both at once, in the same unit
+        masses *= np.where(upper, 1.0, -1.0) * np.sqrt(second)[:, np.newaxis]
+        distances += masses
+        return moments, self.rule.error(distances)
 
-    def crps(self, lower: Array, upper: Array, start: Array, end: Array) -> Array:
-        """Return the integral of cdf^2 below `lower` and of sf^2 from `upper` on, in a region."""
+    def crps(
+        self, lower: Array, upper: Array, start: Array, end: Array
+    ) -> tuple[Array, Array]:
+        """Return the integral of cdf^2 below `lower` and of sf^2 from `upper` on, in a region.
+
+        The second number is how wrong it may be.
+        """
         below, beyond = (self.points < lower), (self.points >= upper)
         lack = np.where(np.signbit(self.tails) == beyond, 0.0, np.where(beyond, -1.0, 1.0))
         tails = lack + self.tails
@@ -61,7 +125,7 @@ class Nodes:
         # outside, the CDF is 0 or 1
         outside = np.maximum(np.minimum(end, first) - np.maximum(start, upper), 0.0)
         outside += np.maximum(np.minimum(end, lower) - np.maximum(start, last), 0.0)
-        return tails.sum(axis=1) + outside[:, 0]
+        return tails.sum(axis=1) + outside[:, 0], self.rule.error(tails)
 
 
 def panels_between(edges: Array, inner: Sequence[Array | None]) -> Array:
@@ -79,17 +143,45 @@ def joined_columns(parts: Sequence[Array]) -> Array:
     return np.concatenate([np.broadcast_to(p, (n_rows, p.shape[1])) for p in parts], axis=1)
 
 
-def nodes_between(edges: Array) -> tuple[Array, Array]:
-    """Return points and weights, (n_rows, n_points), of integrals over each row's panels."""
-    nodes, weights = next(rule for most, rule in _RULES.items() if edges.shape[1] <= most)
+def nodes_between(edges: Array, parts: int = 1) -> tuple[Array, Array, _Rule]:
+    """Return points and weights, (n_rows, n_points), of integrals over each row's panels.
+
+    Each panel may be cut in parts. The rule says what nodes each has.
+    """
+    rule = _rule_for(edges)
+    if parts > 1:
+        starts = edges[:, :-1, np.newaxis] + np.diff(edges)[:, :, np.newaxis] * (
+            np.arange(parts) / parts
+        )
+        edges = np.concatenate([starts.reshape(len(edges), -1), edges[:, -1:]], axis=1)
     half = 0.5 * np.diff(edges)[:, :, np.newaxis]
     middle = 0.5 * (edges[:, 1:] + edges[:, :-1])[:, :, np.newaxis]
-    points = half * nodes
+    points = half * rule.nodes
     points += middle
-    return points.reshape(len(edges), -1), (half * weights).reshape(len(edges), -1)
+    shape = (len(edges), -1)
+    return points.reshape(shape), (half * rule.weights).reshape(shape), rule
+
+
+def refined(
+    answer: Callable[[np.ndarray | None, int], tuple[Array, Array]],
+) -> Array:
+    """Return answers, (..., n_rows), of which none is in doubt if halving panels helps.
+
+    Parameters
+    ----------
+    answer : callable
+        Takes row numbers, None for all, and in how many parts to cut panels; returns the answers
+        of those rows, and how wrong they may be.
+    """
+    values, error = answer(None, 1)
+    rows, parts = np.flatnonzero(error > _TOLERANCE), 2
+    while len(rows) and parts <= _MOST_PARTS:
+        values[..., rows], error = answer(rows, parts)
+        rows, parts = rows[error > _TOLERANCE], 2 * parts
+    return values
 
 
 def integrate(function: Callable[[Array], Array], edges: Array) -> Array:
     """Integrate a function of (n_rows, n_points) over each row's panels."""
-    points, weights = nodes_between(edges)
+    points, weights, _ = nodes_between(edges)
     return (function(points) * weights).sum(axis=1)

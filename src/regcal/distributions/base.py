@@ -19,7 +19,7 @@ from regcal._caching import WithoutCaches
 from regcal._inspection import notebook_card
 from regcal._random import as_generator
 from regcal._validation import Array, as_float_array, refuse_masked
-from regcal.distributions._quadrature import Nodes, nodes_between, panels_between
+from regcal.distributions._quadrature import Nodes, nodes_between, panels_between, refined
 from regcal.distributions._roots import solve_increasing
 from regcal.distributions._tails import log_mass_inside
 from regcal.maps.base import Curve
@@ -243,31 +243,45 @@ class Distribution(WithoutCaches, ABC):
         known = [np.where(np.isinf(below), above, below)]
         if above is not below:
             known.append(np.where(np.isinf(above), below, above))
-        region = start[:, np.newaxis], end[:, np.newaxis]
-        return self._nodes(np.concatenate(known, axis=1), region).crps(below, above, *region)
+        cuts = np.concatenate(known, axis=1)
+        places = below, above, start[:, np.newaxis], end[:, np.newaxis]
+
+        def answer(rows: np.ndarray | None, parts: int) -> tuple[Array, Array]:
+            if rows is None:
+                return self._nodes(cuts, places[2:], parts).crps(*places)
+            lower, *rest = (place[rows] for place in places)
+            own = [lower, lower if above is below else rest[0], *rest[1:]]
+            return self._take(rows)._nodes(cuts[rows], own[2:], parts).crps(*own)
+
+        return refined(answer)
 
     def _mean_and_var(self) -> tuple[Array, Array]:
         # E (Y - c) and E (Y - c)^2 as integrals of the tails, which stay finite where a density
         # does not
-        return self._nodes().moments()
+        def answer(rows: np.ndarray | None, parts: int) -> tuple[Array, Array]:
+            dist = self if rows is None else self._take(rows)
+            return dist._nodes(parts=parts).moments()
+
+        mean, var = refined(answer)
+        return mean, var
 
     def _nodes(
-        self, cuts: Array | None = None, region: tuple[Array, Array] | None = None
+        self, cuts: Array | None = None, region: Sequence[Array] = (), parts: int = 1
     ) -> Nodes:
-        """Return where to evaluate integrals over thresholds, in a region if there is one.
+        """Return where to evaluate integrals over thresholds, in a region if one is given.
 
-        No panel has a cut inside, cuts being (n_rows, n_cuts).
+        No panel has a cut inside, cuts being (n_rows, n_cuts); each may be taken in parts.
         """
         if self._explicit:
-            return self._nodes_along(IDENTITY, cuts, region)
+            return self._nodes_along(IDENTITY, cuts, region, parts)
         edges = self._panel_edges(cuts)
-        inside = edges if region is None else np.clip(edges, *region)
-        points, lengths = nodes_between(inside)
+        inside = np.clip(edges, *region) if region else edges
+        points, lengths, rule = nodes_between(inside, parts)
         centre = self._from_probit(np.zeros((len(self), 1)))
-        return Nodes(points, lengths, self._signed_tail(points), centre, edges[:, [0, -1]])
+        return Nodes(points, lengths, self._signed_tail(points), centre, edges[:, [0, -1]], rule)
 
     def _nodes_along(
-        self, curve: Curve, cuts: Array | None, region: tuple[Array, Array] | None
+        self, curve: Curve, cuts: Array | None, region: Sequence[Array], parts: int
     ) -> Nodes:
         """Return nodes along the rows' own probits, which a curve turns into those of a result.
 
@@ -277,13 +291,13 @@ class Distribution(WithoutCaches, ABC):
         ends = self._from_probit(edges[:, [0, edges.shape[1] // 2, -1]])
         inner = [self._probit_kinks(), None if cuts is None else self._probit(cuts)]
         edges = panels_between(edges, inner)
-        if region is not None and np.isfinite(region).any():
+        if region and np.isfinite(region).any():
             edges = np.clip(edges, *(self._probit(end) for end in region))
-        z, widths = nodes_between(edges)
+        z, widths, rule = nodes_between(edges, parts)
         points, spread = self._trace(z)
         eta = curve(z)
         tails = np.copysign(ndtr(-np.abs(eta)), -eta)
-        return Nodes(points, widths * spread, tails, ends[:, 1:2], ends[:, ::2])
+        return Nodes(points, widths * spread, tails, ends[:, 1:2], ends[:, ::2], rule)
 
     def _panel_edges(self, extra: Array | None = None) -> Array:
         return panels_between(self._panel_quantiles, [self._kinks(), self._landmarks(), extra])
@@ -488,12 +502,13 @@ class Distribution(WithoutCaches, ABC):
         return np.concatenate(mean), np.concatenate(var)
 
     def _integral_blocks(self) -> list[slice]:
-        if len(self) == 0:
-            return []
-        kinks = self[:1]._kinks()
-        n_panels = len(PANEL_PROBITS) + (0 if kinks is None else kinks.shape[1])
-        block = max(1, BLOCK_ELEMENTS // (16 * n_panels * self._work_per_point))
-        return [slice(start, start + block) for start in range(0, len(self), block)]
+        n_rows = len(self)
+        if n_rows <= 1:
+            return [slice(0, 1)] if n_rows else []
+        kinks = None if self._explicit else self[:1]._kinks()
+        n_points = 3 * (64 + (0 if kinks is None else kinks.shape[1]))
+        block = max(1, BLOCK_ELEMENTS // self._row_work(n_points))
+        return [slice(start, start + block) for start in range(0, n_rows, block)]
 
 
 class ProbitDistribution(Distribution):

@@ -1,6 +1,7 @@
 """Mixtures of distributions, such as the average of an ensemble's predictions."""
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -75,6 +76,20 @@ class Mixture(Distribution):
         part.weights = self.weights if len(self.weights) == 1 else self.weights[rows]
         part._work_per_point = self._work_per_point
         return part
+
+    def _row_work(self, n_points: int) -> int:
+        # one component after the other
+        return 2 * n_points + max(part._row_work(n_points) for part in self.components)
+
+    def _signed_tail(self, points: Array) -> Array:
+        # either tail of a component is had from the one that it says
+        tails = [part._signed_tail(points) for part in self.components]
+        lower, upper = np.zeros((2, len(self), points.shape[1]))
+        for k, tail in enumerate(tails):
+            weight, above = self.weights[:, k : k + 1], np.signbit(tail)
+            lower += weight * np.where(above, 1.0 + tail, tail)
+            upper += weight * np.where(above, -tail, 1.0 - tail)
+        return np.where(upper < lower, -upper, lower)
 
     def _average(self, method: str, points: Array) -> Array:
         values = (getattr(c, method)(points) for c in self.components)
@@ -169,8 +184,12 @@ class Mixture(Distribution):
         quantiles = np.stack([c._from_probit(finite) for c in self.components])
         return quantiles.min(axis=0), quantiles.max(axis=0)
 
+    @cached_property
+    def _moments(self) -> tuple[Array, Array]:
+        return self._mean_and_var()  # each component goes by its own blocks of rows
+
     def _mean_and_var(self) -> tuple[Array, Array]:
-        moments = [c._mean_and_var() for c in self.components]
+        moments = [part._moments for part in self.components]
         means = np.stack([mean for mean, _ in moments], axis=1)
         variances = np.stack([var for _, var in moments], axis=1)
         mean = (self.weights * means).sum(axis=1)

@@ -1,5 +1,6 @@
 """A map applied to a base distribution."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, Self
@@ -154,11 +155,11 @@ class Transformed(ProbitDistribution):
         return self.base._explicit
 
     def _nodes(
-        self, cuts: Array | None = None, region: tuple[Array, Array] | None = None
+        self, cuts: Array | None = None, region: Sequence[Array] = (), parts: int = 1
     ) -> Nodes:
         if not self._explicit:
-            return super()._nodes(cuts, region)
-        return self.base._nodes_along(self._curve, cuts, region)
+            return super()._nodes(cuts, region, parts)
+        return self.base._nodes_along(self._curve, cuts, region, parts)
 
     def _largest_spread(self) -> Array | None:
         spread, slope = self.base._largest_spread(), self._curve.smallest_slope

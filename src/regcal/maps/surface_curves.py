@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from regcal._validation import Array
-from regcal.maps.base import Path
+from regcal.maps.base import PANELS, Path
 from regcal.maps.spline import Pieces
 
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ LARGEST_BEND = 5.0
 
 # With fewer points per row than this, knots are computed only where points are.
 _FEW_POINTS = 16
+
+# Width of the image of a panel on the straight lines beyond the box, for integrals.
+_TAIL_PANEL = 1.0
 
 # Up to so many values are compared with all knots at once, which spares a loop over the knots.
 _FEW_ETAS = 1024
@@ -118,6 +121,14 @@ class SurfaceCurves:
         """Probits of the base at the knots."""
         return self.table.z
 
+    def panels(self) -> Array:
+        """Return the knots, and as many probits on either side as it takes: (1, n_edges)."""
+        z, eta = self.table.z, self._knots.eta
+        slopes = self.slopes * self.table.start_slope[[0, -1]]
+        missing = np.maximum(PANELS[-1] + np.array([eta[0].max(), -eta[-1].min()]), 0.0)
+        steps = np.arange(1, 2 + int(missing.max() / _TAIL_PANEL)) * _TAIL_PANEL / slopes[:, np.newaxis]
+        return np.concatenate([z[0] - steps[0, ::-1], z, z[-1] + steps[1]])[np.newaxis, :]
+
     def row_work(self, n_points: int) -> int:
         """Return how many temporary values a row with so many points costs."""
         if n_points < _FEW_POINTS and self._safe.all():
@@ -126,6 +137,7 @@ class SurfaceCurves:
 
     def __call__(self, z: Array) -> Array:
         """Return eta at probits of the base, of shape (n_rows, n_points)."""
+        z = np.broadcast_to(z, (len(self.path), z.shape[1]))
         eta = np.empty(z.shape)
         for rows, pieces in self._located(z):
             eta[rows] = pieces.value(z[rows])
@@ -133,7 +145,8 @@ class SurfaceCurves:
 
     def image_and_slope(self, z: Array) -> tuple[Array, Array]:
         """Return eta and d eta / dz at probits of the base, of shape (n_rows, n_points)."""
-        eta, slope = np.empty(z.shape), np.empty(z.shape)
+        z = np.broadcast_to(z, (len(self.path), z.shape[1]))
+        eta, slope = np.empty((2, *z.shape))
         for rows, pieces in self._located(z):
             eta[rows], slope[rows] = pieces.value_and_slope(z[rows])
         return eta, slope
