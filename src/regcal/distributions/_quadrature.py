@@ -43,6 +43,27 @@ class _Rule:
         missed = 2.0 ** (2 * k + 1) * factorial(k) ** 4 / ((2 * k + 1) * factorial(2 * k) ** 3)
         return cls(nodes, weights, detail, power, missed / size / (share / size) ** power)
 
+    def between(self, edges: Array) -> tuple[Array, Array]:
+        """Return points and weights, (n_rows, n_points), of integrals over each row's panels."""
+        half = 0.5 * np.diff(edges)[:, :, np.newaxis]
+        middle = 0.5 * (edges[:, 1:] + edges[:, :-1])[:, :, np.newaxis]
+        points = half * self.nodes
+        points += middle
+        shape = (len(edges), -1)
+        return points.reshape(shape), (half * self.weights).reshape(shape)
+
+    def stretched(self, lengths: Array, widths: Array) -> Array:
+        """Return lengths of which those of a panel add up to its width, as they have to."""
+        panels = lengths.reshape(len(lengths), -1, len(self.nodes))
+        sums = panels.sum(axis=2)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            factors = widths / sums
+        lost = ~(np.isfinite(factors) & np.isfinite(sums))
+        if lost.any():
+            panels, factors = panels.copy(), np.where(lost, 0.5 * widths, factors)
+            panels[lost] = self.weights
+        return (panels * factors[:, :, np.newaxis]).reshape(len(lengths), -1)
+
     def error(self, products: Array) -> Array:
         """Return how wrong the sum of values times weights may be, as a share of it."""
         panels = np.abs(products).reshape(len(products), -1, len(self.nodes))
@@ -58,7 +79,8 @@ class _Rule:
 _RULES = {most: _Rule.gauss(count) for most, count in ((32, 6), (144, 3), (np.inf, 2))}
 
 
-def _rule_for(edges: Array) -> _Rule:
+def rule_for(edges: Array) -> _Rule:
+    """Return the rule for so many panels."""
     return next(rule for most, rule in _RULES.items() if edges.shape[1] <= most)
 
 
@@ -143,23 +165,13 @@ def joined_columns(parts: Sequence[Array]) -> Array:
     return np.concatenate([np.broadcast_to(p, (n_rows, p.shape[1])) for p in parts], axis=1)
 
 
-def nodes_between(edges: Array, parts: int = 1) -> tuple[Array, Array, _Rule]:
-    """Return points and weights, (n_rows, n_points), of integrals over each row's panels.
-
-    Each panel may be cut in parts. The rule says what nodes each has.
-    """
-    rule = _rule_for(edges)
-    if parts > 1:
-        starts = edges[:, :-1, np.newaxis] + np.diff(edges)[:, :, np.newaxis] * (
-            np.arange(parts) / parts
-        )
-        edges = np.concatenate([starts.reshape(len(edges), -1), edges[:, -1:]], axis=1)
-    half = 0.5 * np.diff(edges)[:, :, np.newaxis]
-    middle = 0.5 * (edges[:, 1:] + edges[:, :-1])[:, :, np.newaxis]
-    points = half * rule.nodes
-    points += middle
-    shape = (len(edges), -1)
-    return points.reshape(shape), (half * rule.weights).reshape(shape), rule
+def in_parts(edges: Array, parts: int) -> Array:
+    """Return edges of panels of which each was cut in equal parts."""
+    if parts == 1:
+        return edges
+    steps = np.diff(edges)[:, :, np.newaxis] * (np.arange(parts) / parts)
+    starts = (edges[:, :-1, np.newaxis] + steps).reshape(len(edges), -1)
+    return np.concatenate([starts, edges[:, -1:]], axis=1)
 
 
 def refined(
@@ -171,17 +183,17 @@ def refined(
     ----------
     answer : callable
         Takes row numbers, None for all, and in how many parts to cut panels; returns the answers
-        of those rows, and how wrong they may be.
+        of those rows, and how wrong they may be: not a number if that is not known.
     """
     values, error = answer(None, 1)
-    rows, parts = np.flatnonzero(error > _TOLERANCE), 2
+    rows, parts = np.flatnonzero(~(error <= _TOLERANCE)), 2
     while len(rows) and parts <= _MOST_PARTS:
         values[..., rows], error = answer(rows, parts)
-        rows, parts = rows[error > _TOLERANCE], 2 * parts
+        rows, parts = rows[~(error <= _TOLERANCE)], 2 * parts
     return values
 
 
 def integrate(function: Callable[[Array], Array], edges: Array) -> Array:
     """Integrate a function of (n_rows, n_points) over each row's panels."""
-    points, weights, _ = nodes_between(edges)
+    points, weights = rule_for(edges).between(edges)
     return (function(points) * weights).sum(axis=1)

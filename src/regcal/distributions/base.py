@@ -19,7 +19,13 @@ from regcal._caching import WithoutCaches
 from regcal._inspection import notebook_card
 from regcal._random import as_generator
 from regcal._validation import Array, as_float_array, refuse_masked
-from regcal.distributions._quadrature import Nodes, nodes_between, panels_between, refined
+from regcal.distributions._quadrature import (
+    Nodes,
+    in_parts,
+    panels_between,
+    refined,
+    rule_for,
+)
 from regcal.distributions._roots import solve_increasing
 from regcal.distributions._tails import log_mass_inside
 from regcal.maps.base import Curve
@@ -275,8 +281,8 @@ class Distribution(WithoutCaches, ABC):
         if self._explicit:
             return self._nodes_along(IDENTITY, cuts, region, parts)
         edges = self._panel_edges(cuts)
-        inside = np.clip(edges, *region) if region else edges
-        points, lengths, rule = nodes_between(inside, parts)
+        inside, rule = np.clip(edges, *region) if region else edges, rule_for(edges)
+        points, lengths = rule.between(in_parts(inside, parts))
         centre = self._from_probit(np.zeros((len(self), 1)))
         return Nodes(points, lengths, self._signed_tail(points), centre, edges[:, [0, -1]], rule)
 
@@ -293,11 +299,14 @@ class Distribution(WithoutCaches, ABC):
         edges = panels_between(edges, inner)
         if region and np.isfinite(region).any():
             edges = np.clip(edges, *(self._probit(end) for end in region))
-        z, widths, rule = nodes_between(edges, parts)
+        rule, edges = rule_for(edges), in_parts(edges, parts)
+        z, widths = rule.between(edges)
         points, spread = self._trace(z)
+        with np.errstate(invalid="ignore"):
+            lengths = rule.stretched(widths * spread, np.diff(self._from_probit(edges)))
         eta = curve(z)
         tails = np.copysign(ndtr(-np.abs(eta)), -eta)
-        return Nodes(points, widths * spread, tails, ends[:, 1:2], ends[:, ::2], rule)
+        return Nodes(points, lengths, tails, ends[:, 1:2], ends[:, ::2], rule)
 
     def _panel_edges(self, extra: Array | None = None) -> Array:
         return panels_between(self._panel_quantiles, [self._kinks(), self._landmarks(), extra])
