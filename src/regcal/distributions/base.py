@@ -20,6 +20,7 @@ from regcal._inspection import notebook_card
 from regcal._random import as_generator
 from regcal._validation import Array, as_float_array, refuse_masked
 from regcal.distributions._quadrature import (
+    ALONG_PROBITS,
     Nodes,
     in_parts,
     panels_between,
@@ -229,6 +230,10 @@ class Distribution(WithoutCaches, ABC):
         """Return points, (n_rows or 1, n_kinks), where the density is not smooth."""
         return None
 
+    def _jumps(self) -> Array | None:
+        """Return those kinks at which the density itself may jump."""
+        return self._kinks()
+
     def _probit_kinks(self) -> Array | None:
         """Return the probits of kinks, (n_rows or 1, n_kinks)."""
         kinks = self._kinks()
@@ -283,7 +288,7 @@ class Distribution(WithoutCaches, ABC):
         edges = self._panel_edges(cuts)
         inside, rule = np.clip(edges, *region) if region else edges, rule_for(edges)
         points, lengths = rule.between(in_parts(inside, parts))
-        centre = self._from_probit(np.zeros((len(self), 1)))
+        centre = edges[:, edges.shape[1] // 2, np.newaxis]
         return Nodes(points, lengths, self._signed_tail(points), centre, edges[:, [0, -1]], rule)
 
     def _nodes_along(
@@ -293,20 +298,27 @@ class Distribution(WithoutCaches, ABC):
 
         There is nothing to search for: a node has a quantile, and its probability is the curve's.
         """
-        edges = curve.panels()
+        edges = self._probit_panels(curve)
         ends = self._from_probit(edges[:, [0, edges.shape[1] // 2, -1]])
-        inner = [self._probit_kinks(), None if cuts is None else self._probit(cuts)]
-        edges = panels_between(edges, inner)
+        if cuts is not None:
+            edges = panels_between(edges, [self._probit(cuts)])
         if region and np.isfinite(region).any():
             edges = np.clip(edges, *(self._probit(end) for end in region))
-        rule, edges = rule_for(edges), in_parts(edges, parts)
+        rule, edges = ALONG_PROBITS, in_parts(edges, parts)
         z, widths = rule.between(edges)
         points, spread = self._trace(z)
         with np.errstate(invalid="ignore"):
-            lengths = rule.stretched(widths * spread, np.diff(self._from_probit(edges)))
+            lengths = widths * spread
+        slack: Array | float = 0.0
+        if spread.shape[1] > 1:  # else paths are straight, and lengths are exact
+            lengths, slack = rule.stretched(lengths, np.diff(self._from_probit(edges)))
         eta = curve(z)
         tails = np.copysign(ndtr(-np.abs(eta)), -eta)
-        return Nodes(points, lengths, tails, ends[:, 1:2], ends[:, ::2], rule)
+        return Nodes(points, lengths, tails, ends[:, 1:2], ends[:, ::2], rule, slack)
+
+    def _probit_panels(self, curve: Curve) -> Array:
+        """Return edges of panels along the rows' own probits, (n_rows or 1, n_edges)."""
+        return panels_between(curve.panels(), [self._probit_kinks()])
 
     def _panel_edges(self, extra: Array | None = None) -> Array:
         return panels_between(self._panel_quantiles, [self._kinks(), self._landmarks(), extra])

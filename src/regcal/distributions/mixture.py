@@ -9,8 +9,11 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtri, ndtri_exp
 
 from regcal._validation import Array, as_float_array, check_finite
-from regcal.distributions._quadrature import panels_between
+from regcal.distributions._quadrature import ALONG_PROBITS, Nodes, panels_between
 from regcal.distributions.base import Distribution, joined_kinks
+
+# Panels of the first attempt at an integral.
+_FIRST_PANELS = 80
 
 
 class Mixture(Distribution):
@@ -196,12 +199,28 @@ class Mixture(Distribution):
         spread = variances + (means - mean[:, np.newaxis]) ** 2
         return mean, (self.weights * spread).sum(axis=1)
 
+    def _nodes(
+        self, cuts: Array | None = None, region: Sequence[Array] = (), parts: int = 1
+    ) -> Nodes:
+        """Return nodes of which some panels hold bends; where these matter, of all panels."""
+        if parts > 1:
+            return super()._nodes(cuts, region, parts // 2)
+        edges = self._landmarks()
+        step = -(-edges.shape[1] // _FIRST_PANELS)
+        edges = np.concatenate([edges[:, :-1:step], edges[:, -1:]], axis=1)
+        inside = panels_between(edges, [*(part._jumps() for part in self.components), cuts])
+        points, lengths = ALONG_PROBITS.between(np.clip(inside, *region) if region else inside)
+        middle = edges[:, edges.shape[1] // 2, np.newaxis]
+        tails = self._signed_tail(points)
+        return Nodes(points, lengths, tails, middle, edges[:, [0, -1]], ALONG_PROBITS)
+
     def _panel_edges(self, extra: Array | None = None) -> Array:
         return panels_between(self._landmarks(), [extra])
 
     def _landmarks(self) -> Array:
         # a narrow component far from the others needs panels of its own
-        return np.concatenate([part._panel_edges() for part in self.components], axis=1)
+        edges = [part._panel_edges() for part in self.components]
+        return np.sort(np.concatenate(edges, axis=1), axis=1)
 
     def _kinks(self) -> Array | None:
         return joined_kinks([component._kinks() for component in self.components], len(self))

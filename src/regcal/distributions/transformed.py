@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regcal._validation import Array
-from regcal.distributions._quadrature import Nodes, joined_columns
+from regcal.distributions._quadrature import Nodes, joined_columns, panels_between
 from regcal.distributions.base import (
     LOG_SQRT_2PI,
     Distribution,
@@ -161,12 +161,21 @@ class Transformed(ProbitDistribution):
             return super()._nodes(cuts, region, parts)
         return self.base._nodes_along(self._curve, cuts, region, parts)
 
+    def _panel_edges(self, extra: Array | None = None) -> Array:
+        if not self._explicit:
+            return super()._panel_edges(extra)
+        edges = self.base._from_probit(self.base._probit_panels(self._curve))
+        return panels_between(edges, [extra])
+
     def _largest_spread(self) -> Array | None:
         spread, slope = self.base._largest_spread(), self._curve.smallest_slope
         return None if spread is None or slope is None else spread / slope
 
     def _landmarks(self) -> Array | None:
         return self.base._landmarks()
+
+    def _jumps(self) -> Array | None:
+        return self.base._jumps()
 
     def _probit_kinks(self) -> Array | None:
         knots, kinks = self._curve.knots, self.base._probit_kinks()

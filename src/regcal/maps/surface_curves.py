@@ -126,7 +126,9 @@ class SurfaceCurves:
         z, eta = self.table.z, self._knots.eta
         slopes = self.slopes * self.table.start_slope[[0, -1]]
         missing = np.maximum(PANELS[-1] + np.array([eta[0].max(), -eta[-1].min()]), 0.0)
-        steps = np.arange(1, 2 + int(missing.max() / _TAIL_PANEL)) * _TAIL_PANEL / slopes[:, np.newaxis]
+        steps = (
+            np.arange(1, 2 + int(missing.max() / _TAIL_PANEL)) * _TAIL_PANEL / slopes[:, np.newaxis]
+        )
         return np.concatenate([z[0] - steps[0, ::-1], z, z[-1] + steps[1]])[np.newaxis, :]
 
     def row_work(self, n_points: int) -> int:
