@@ -28,7 +28,7 @@ LIMITS = {"mean": 5, "var": 5, "crps": 6}
 
 
 def best_of(function: Callable[[], object], seconds: float = 0.15) -> float:
-    """Return the shortest processor time of a call, of as many as fit in some seconds and at least three."""
+    """Return the shortest processor time of a call, of as many as fit and at least three."""
     times: list[float] = []
     while len(times) < 3 or (sum(times) < seconds and len(times) < 300):
         start = time.process_time()

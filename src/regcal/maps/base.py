@@ -8,9 +8,8 @@ import numpy as np
 
 from regcal._validation import Array
 
-
-# Images between which integrals along a curve have a panel: with three nodes each, mean and variance
-# of smooth rows are right to 1e-8. The outermost probability is 1e-38.
+# Images between which integrals along a curve have a panel: with three nodes each, moments of
+# smooth rows are right to 1e-8. Beyond the outermost there is a probability of 1e-38.
 _PANELS = np.array(
     [0.3, 0.6, 0.9, 1.2, 1.5, 1.8, 2.1, 2.5, 2.9, 3.3, 3.75, 4.25, 4.75, 5.5, 6.25, 7, 8, 9, 11, 13]
 )
