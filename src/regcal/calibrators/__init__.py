@@ -7,6 +7,7 @@ from regcal.calibrators.base import (
     ImpossibleOutcomesWarning,
 )
 from regcal.calibrators.conditional import ConditionalCalibrator, LearnerScore
+from regcal.calibrators.conformal import ConformalLevels
 from regcal.calibrators.gp_density import DensityCalibrator
 from regcal.calibrators.gp_paper import PaperGPCalibrator
 from regcal.calibrators.gp_threshold import GPCalibrator
@@ -25,6 +26,7 @@ __all__ = [
     "Calibrator",
     "CandidateScore",
     "ConditionalCalibrator",
+    "ConformalLevels",
     "DensityCalibrator",
     "GPCalibrator",
     "IdentityCalibrator",

@@ -22,6 +22,7 @@ from regcal.binary import BetaCalibrator, BinaryMap, LogisticCalibrator
 from regcal.calibrators.auto import AutoCalibrator
 from regcal.calibrators.axes import MapAxes
 from regcal.calibrators.base import Calibrator
+from regcal.calibrators.conformal import ConformalLevels
 from regcal.calibrators.gp_fitted import ProcessCalibrator
 from regcal.calibrators.gp_paper import PaperGPCalibrator
 from regcal.calibrators.isotonic import IndexCoordinates, IndexTable, IsotonicCalibrator
@@ -54,6 +55,7 @@ from regcal.outcomes import Outcomes
 from regcal.persistence._archive import FileError
 from regcal.regressor import CalibratedRegressorCV, MultiQuantileRegressor, NormalResidualRegressor
 from regcal.regressor._calibrated import CalibratedModel
+from regcal.regressor._guarantee import Guarantee, Refit
 from regcal.tables import OutcomeColumns, PredictionColumns, TableCalibrator, TableRegressor
 
 # Tables of maps end long before.
@@ -467,14 +469,29 @@ _RULES: dict[type, dict[str, Check]] = {
         "scores_": Instance(list),
         "gain_": Number(),
     },
+    ConformalLevels: {
+        "low_": Numbers("rows", infinite=True),
+        "high_": Numbers("rows", infinite=True),
+        "weights_": Numbers("rows", above=0.0),
+        "groups_": Either(nothing, Numbers("rows", "columns")),
+        "names_": Several(Instance(str), "columns", least=0),
+    },
     # models
     CalibratedModel: {"calibrator": Instance(Calibrator)},
     CalibratedRegressorCV: {
         "support_": Instance(Support),
         "members_": Several(Instance(CalibratedModel)),
         "selection_": Instance(Calibrator),
+        "guarantee_": Instance(Guarantee),
         "n_features_in_": Count(),
     },
+    Guarantee: {
+        "kind": Instance(str),
+        "levels": Instance(ConformalLevels),
+        "by": Several(Instance(str, int, np.integer), least=0),
+        "refit": Either(nothing, Instance(Refit)),
+    },
+    Refit: {"shifts": Numbers("rows"), "ratios": Numbers("rows", least=0.0)},
     NormalResidualRegressor: {"scale_": Number(above=0.0)},
     MultiQuantileRegressor: {"estimators_": Several(Instance(BaseEstimator))},
     TableCalibrator: {
