@@ -315,12 +315,15 @@ class CrossGuarantee(BaseEstimator):
         return Guarantee("cross", levels, by, Refit.between(said.dist, fitted.dist, levels))
 
 
-_BY_NAME = {"split": SplitGuarantee, "cross": CrossGuarantee}
+_BY_NAME: dict[str, type[SplitGuarantee] | type[CrossGuarantee]] = {
+    "split": SplitGuarantee,
+    "cross": CrossGuarantee,
+}
 
 
 def given_guarantee(guarantee: Any) -> SplitGuarantee | CrossGuarantee | None:
     """Return what a user passed as ``guarantee=`` as an object."""
-    if guarantee is None or isinstance(guarantee, tuple(_BY_NAME.values())):
+    if guarantee is None or isinstance(guarantee, SplitGuarantee | CrossGuarantee):
         return guarantee
     if not isinstance(guarantee, str) or guarantee not in _BY_NAME:
         msg = (
