@@ -16,6 +16,7 @@ from regcal.calibrators import (
     ConditionalCalibrator,
     ConformalLevels,
     DensityCalibrator,
+    DirichletCalibrator,
     GPCalibrator,
     IdentityCalibrator,
     ImpossibleOutcomesWarning,
@@ -28,6 +29,7 @@ from regcal.calibrators import (
     calibrator_names,
     get_calibrator,
 )
+from regcal.codes import DenseCode, LeastSquaresDecoder, ThresholdCode
 from regcal.distributions import (
     Clipped,
     CrossingQuantilesWarning,
@@ -75,7 +77,9 @@ __all__ = [
     "CrossingQuantilesWarning",
     "CustomDistribution",
     "DecisionCost",
+    "DenseCode",
     "DensityCalibrator",
+    "DirichletCalibrator",
     "Distribution",
     "EqualGrid",
     "FileError",
@@ -84,6 +88,7 @@ __all__ = [
     "IdentityCalibrator",
     "ImpossibleOutcomesWarning",
     "IsotonicCalibrator",
+    "LeastSquaresDecoder",
     "LogisticCalibrator",
     "Mixture",
     "MultiQuantileRegressor",
@@ -101,6 +106,7 @@ __all__ = [
     "ScipyDistribution",
     "SplitGuarantee",
     "StackCalibrator",
+    "ThresholdCode",
     "__version__",
     "as_distribution",
     "audit",

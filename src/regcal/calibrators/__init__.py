@@ -8,6 +8,7 @@ from regcal.calibrators.base import (
 )
 from regcal.calibrators.conditional import ConditionalCalibrator, LearnerScore
 from regcal.calibrators.conformal import ConformalLevels
+from regcal.calibrators.dirichlet import DirichletCalibrator
 from regcal.calibrators.gp_density import DensityCalibrator
 from regcal.calibrators.gp_paper import PaperGPCalibrator
 from regcal.calibrators.gp_threshold import GPCalibrator
@@ -28,6 +29,7 @@ __all__ = [
     "ConditionalCalibrator",
     "ConformalLevels",
     "DensityCalibrator",
+    "DirichletCalibrator",
     "GPCalibrator",
     "IdentityCalibrator",
     "ImpossibleOutcomesWarning",
