@@ -22,6 +22,10 @@ from regcal.outcomes import Outcomes
 # changes coverage by less than 1e-9.
 _OUTWARDS = 1e-9
 
+# Levels within a point mass stay away from its ends by this share of it, so that rounding does not
+# put them beyond.
+_INSIDE = 1e-6
+
 # Sums of weights that differ by less are equal: 0.9 of 10 rows are 9 rows.
 _ROUNDING = 1e-12
 
@@ -81,13 +85,14 @@ class ConformalLevels(Auditable, BaseEstimator):
     move: an interval is a central one of the row's own distribution, of another nominal coverage,
     and a bound is a quantile at another level. Densities and probabilities stay as they are.
 
-    At a point mass the middle of F(y-) and F(y) stands for the outcome. Of a censored outcome the
-    end counts that is worst for the interval, so that coverage holds whatever is behind it.
+    Point masses are held or not as a whole, so that coverage may be larger than asked for. Of a
+    censored outcome the end counts that is worse, so that coverage holds whatever is behind it.
 
     Attributes
     ----------
     low_, high_ : ndarray of shape (n_rows,)
-        Probits of the outcomes under their distributions; they differ where one is censored.
+        Probits of the outcomes under their distributions, for lower and for upper ends; they
+        differ on point masses and where an outcome is censored.
     weights_ : ndarray of shape (n_rows,)
     groups_ : ndarray of shape (n_rows, n_columns), or None
         Numbers that tell the groups of rows apart, if there are groups.
@@ -278,28 +283,40 @@ class ConformalLevels(Auditable, BaseEstimator):
 
 
 def probits_of(dist: Distribution, seen: Outcomes) -> tuple[Array, Array]:
-    """Return the probits between which each outcome lies under its distribution.
+    """Return the probits that count for lower and for upper ends.
 
-    At a point mass both are the middle of F(y-) and F(y), in probability. Any value in between is
-    valid: whatever v in (F(y-), F(y)] is, v <= level means that y is at most the quantile at this
-    level, and v >= level that it is at least that. A draw would be valid too, but intervals would
-    be wider: with 60 % zeros, draws send a part of them to either tail, the middle none.
+    Without point masses both are the probit of the outcome. At a mass any v in (F(y-), F(y)] is
+    valid: v <= level means that y is at most the quantile at this level, and v >= level that it is
+    at least that. So v is next to F(y-) for upper ends and next to F(y) for lower ones, whatever
+    gives the smallest interval. A draw in between would be valid too, but with 60 % zeros it sends
+    a part of them to either tail, and intervals get wider.
+
+    Of a censored outcome it is the end that is worse: the outcome may be anywhere inside.
 
     Examples
     --------
     >>> from regcal import Clipped, Normal, Outcomes
     >>> from regcal.calibrators.conformal import probits_of
-    >>> rain = Clipped(Normal([0.0, 0.0, 0.0], 1.0), low=0.0)
-    >>> low, high = probits_of(rain, Outcomes([0.0, 1.0, 1.0], [0.0, 1.0, 3.0]))
+    >>> rain = Clipped(Normal([0.0, 0.0, 0.0], 1.0), low=-1.0)
+    >>> low, high = probits_of(rain, Outcomes([-1.0, 1.0, 1.0], [-1.0, 1.0, 3.0]))
     >>> low.round(2), high.round(2)
-    (array([-0.67,  1.  ,  1.  ]), array([-0.67,  1.  ,  3.  ]))
+    (array([-1.,  1.,  1.]), array([-5.11,  1.  ,  3.  ]))
     """
     below = dist._evaluate("_probit_below", seen.lower[:, np.newaxis], True)
     upto = dist.probit(seen.upper)
-    lower, upper = (ndtr(side * below) + ndtr(side * upto) for side in (1.0, -1.0))
-    middle = np.where(lower < upper, ndtri(0.5 * lower), -ndtri(0.5 * upper))
-    middle = np.where(below < upto, middle, upto)
-    return np.where(seen.exact_rows, middle, below), np.where(seen.exact_rows, middle, upto)
+    on_mass = seen.exact_rows & (below < upto)
+    low, high = below.copy(), upto.copy()
+    low[on_mass] = _between(below[on_mass], upto[on_mass], 1.0 - _INSIDE)
+    high[on_mass] = _between(below[on_mass], upto[on_mass], _INSIDE)
+    return low, high
+
+
+def _between(below: Array, upto: Array, share: float) -> Array:
+    """Return the probit of the level at a share of the way between those of two probits."""
+    lower, upper = (
+        (1.0 - share) * ndtr(side * below) + share * ndtr(side * upto) for side in (1.0, -1.0)
+    )
+    return np.where(lower < upper, ndtri(lower), -ndtri(upper))
 
 
 def rows_needed(share: float, weight: float = 1.0) -> int:
@@ -348,7 +365,8 @@ def _level(level: float, name: str) -> float:
 
 def _keys_of(by: Covariates) -> Array:
     """Return numbers that tell the groups of rows apart."""
-    return np.column_stack([column.keys for column in by.columns])
+    missing = -np.finfo(float).max  # of numbers and categories alike
+    return np.column_stack([np.where(one.missing, missing, one.keys) for one in by.columns])
 
 
 def _in_words(by: Covariates, row: int) -> str:

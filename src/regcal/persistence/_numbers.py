@@ -292,6 +292,8 @@ _COLUMN_MAPS = Instance(BetaCalibrator, LogisticCalibrator, ColumnMaps)
 _SOME_MAPS = Either(_COLUMN_MAPS, Instance(DecodedMaps))
 _WORK = {"_work_per_point": Count(most=10**12)}
 
+_A_COLUMN = Instance(str, int, np.integer)
+
 _COLUMNS = Either(nothing, Numbers("features", missing=True))
 
 _RULES: dict[type, dict[str, Check]] = {
@@ -508,7 +510,7 @@ _RULES: dict[type, dict[str, Check]] = {
     Guarantee: {
         "kind": Instance(str),
         "levels": Instance(ConformalLevels),
-        "by": Several(Instance(str, int, np.integer), least=0),
+        "by": Either(nothing, _A_COLUMN, Several(_A_COLUMN)),
         "refit": Either(nothing, Instance(Refit)),
     },
     Refit: {"shifts": Numbers("rows"), "ratios": Numbers("rows", least=0.0)},

@@ -39,7 +39,12 @@ from regcal.regressor._folds import (
     rows_together,
     warned_once,
 )
-from regcal.regressor._guarantee import Guarantee, fit_with_guarantee, given_guarantee
+from regcal.regressor._guarantee import (
+    Guarantee,
+    fit_with_guarantee,
+    given_guarantee,
+    groups_of,
+)
 
 # Below this many rows a linear model's calibrators are better averaged than pooled.
 _FEW_ROWS = 400
@@ -397,8 +402,7 @@ class CalibratedRegressorCV(
         columns = np.atleast_1d(as_float_array(levels, "levels"))
         dist = self.predict_dist(X)
         if guarantee:
-            table = check_table(self, X)
-            values = self._prepared().bounds(dist, table, columns, sample_weight)
+            values = self._prepared().bounds(dist, columns, sample_weight, self._groups_of(X))
         else:
             values = dist.ppf(columns[np.newaxis, :])
         return _like(X, values, columns.tolist())
@@ -431,8 +435,7 @@ class CalibratedRegressorCV(
         """
         dist = self.predict_dist(X)
         if guarantee:
-            table = check_table(self, X)
-            ends = self._prepared().interval(dist, table, coverage, sample_weight)
+            ends = self._prepared().interval(dist, coverage, sample_weight, self._groups_of(X))
         else:
             ends = dist.interval(coverage)
         return _like(X, np.column_stack(ends), ["lower", "upper"])
@@ -447,6 +450,9 @@ class CalibratedRegressorCV(
             )
             raise ValueError(msg)
         return self.guarantee_
+
+    def _groups_of(self, X: Any) -> Covariates | None:
+        return groups_of(self, X, self._prepared().by)
 
     def predict_below(self, X: Any, threshold: ArrayLike) -> Array:
         """Return the probability that the outcome is at most `threshold`.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import GroupKFold
 from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -23,6 +24,7 @@ from regcal.regressor._folds import (
     make_folds,
     route_metadata,
     rows_of_params,
+    rows_together,
 )
 
 # Held-out rows without another wish: a quarter of all, but 100 if half of all are as many. Given
@@ -108,7 +110,7 @@ class Guarantee:
     kind : "split" or "cross"
     levels : ConformalLevels
         Learnt from rows that model, calibrator and selection have not seen.
-    by : list
+    by : name, number or list of columns, optional
         Columns of X whose values make groups within which coverage holds.
     refit : Refit, optional
         How the fitted model differs from those that held the rows out; None if it is the same.
@@ -126,7 +128,7 @@ class Guarantee:
 
     kind: str
     levels: ConformalLevels
-    by: list[Any]
+    by: Any
     refit: Refit | None = None
 
     @property
@@ -141,19 +143,19 @@ class Guarantee:
         return f"approximate coverage from {n_rows} that were held out in turn ({self.kind})"
 
     def interval(
-        self, dist: Distribution, X: Any, coverage: float, sample_weight: Any
+        self, dist: Distribution, coverage: float, sample_weight: Any, groups: Covariates | None
     ) -> tuple[Array, Array]:
         """Return the ends of intervals; see `ConformalLevels.interval`."""
-        groups = groups_of(X, self.by)
         if self.refit is not None:
             widths = self.levels.half_widths(len(dist), coverage, sample_weight, groups)
             for width in np.unique(widths):
                 self._check_refit(coverage, -width, width)
         return self.levels.interval(dist, coverage, sample_weight, groups)
 
-    def bounds(self, dist: Distribution, X: Any, levels: Array, sample_weight: Any) -> Array:
+    def bounds(
+        self, dist: Distribution, levels: Array, sample_weight: Any, groups: Covariates | None
+    ) -> Array:
         """Return one-sided bounds; see `ConformalLevels.bounds`."""
-        groups = groups_of(X, self.by)
         for level in levels if self.refit is not None else []:
             for probit in np.unique(self.levels.probits(len(dist), level, sample_weight, groups)):
                 low, high = (-np.inf, probit) if level >= 0.5 else (probit, np.inf)
@@ -193,7 +195,7 @@ class SplitGuarantee(BaseEstimator):
         Share or number of rows to hold out. Without, a quarter of them, but 100 if half of them
         are as many, and at most 1 000. Where `cv` of the regressor is a splitter, the last of its
         folds is held out instead, so that groups stay together and later rows are the later ones.
-    by : list of columns, optional
+    by : name, number or list of columns, optional
         Names or numbers of columns of X: coverage then holds within each group of rows with
         equal values (Mondrian).
 
@@ -213,14 +215,14 @@ class SplitGuarantee(BaseEstimator):
         self.rows = rows
         self.by = by
 
-    def prepare(self, model: Any, rows: "TrainingRows", folds: list[Fold] | None) -> Guarantee:
+    def prepare(self, model: Any, rows: "GivenRows", folds: list[Fold] | None) -> Guarantee:
         """Fit the model on some rows and look at the others.
 
         Parameters
         ----------
         model : CalibratedRegressorCV
             Gets what was learnt.
-        rows : TrainingRows
+        rows : GivenRows
         folds : list of pairs of ndarray, optional
             Folds of the model's splitter, if it has one.
 
@@ -228,22 +230,26 @@ class SplitGuarantee(BaseEstimator):
         -------
         Guarantee
         """
-        train, test = self._parts(len(rows)) if folds is None else folds[-1]
+        train, test = self._parts(len(rows), rows.groups) if folds is None else folds[-1]
         part = _fitted_part(model, rows, train)
         adopt(model, part)
-        by = list(self.by or [])
-        return Guarantee("split", levels_of(rows.held_out_of(part, test, by)), by)
+        levels = levels_of(rows.held_out_of(part, test, self.by))
+        return Guarantee("split", levels, self.by)
 
-    def _parts(self, n_rows: int) -> Fold:
+    def _parts(self, n_rows: int, groups: Any) -> Fold:
+        """Deal rows at random, always in the same way; those of a group stay together."""
         count = self._count(n_rows)
-        if not 1 <= count < n_rows:
+        together = rows_together([], groups)
+        units = np.arange(n_rows) if together is None else together
+        place = np.random.default_rng(0).permutation(units.max() + 1)[units]
+        held = place <= np.sort(place)[np.clip(count, 1, n_rows) - 1]
+        if count < 1 or held.all():
             msg = (
-                f"guarantee: rows={self.rows} holds out {count} of {n_rows} rows. Hold out at "
-                "least 1 and leave some to fit the model."
+                f"guarantee: rows={self.rows} holds out {count} of n_samples={n_rows} rows, "
+                "groups as a whole. Hold out at least 1 and leave some to fit the model."
             )
             raise ValueError(msg)
-        order = np.random.default_rng(0).permutation(n_rows)
-        return np.sort(order[count:]), np.sort(order[:count])
+        return np.flatnonzero(~held), np.flatnonzero(held)
 
     def _count(self, n_rows: int) -> int:
         if self.rows is None:
@@ -263,7 +269,7 @@ class CrossGuarantee(BaseEstimator):
     ----------
     cv : int, default=5
         Number of copies. Where `cv` of the regressor is a splitter, it makes the folds.
-    by : list of columns, optional
+    by : name, number or list of columns, optional
         Names or numbers of columns of X: coverage then holds within each group of rows with
         equal values (Mondrian).
 
@@ -282,14 +288,14 @@ class CrossGuarantee(BaseEstimator):
         self.cv = cv
         self.by = by
 
-    def prepare(self, model: Any, rows: "TrainingRows", folds: list[Fold] | None) -> Guarantee:
+    def prepare(self, model: Any, rows: "GivenRows", folds: list[Fold] | None) -> Guarantee:
         """Fit the model on all rows, and copies of it on folds.
 
         Parameters
         ----------
         model : CalibratedRegressorCV
             Gets what was learnt.
-        rows : TrainingRows
+        rows : GivenRows
         folds : list of pairs of ndarray, optional
             Folds of the model's splitter, if it has one.
 
@@ -297,7 +303,9 @@ class CrossGuarantee(BaseEstimator):
         -------
         Guarantee
         """
-        folds = make_folds(self.cv, rows.X, rows.y, {}) if folds is None else folds
+        if folds is None:
+            cv = self.cv if rows.groups is None else GroupKFold(self.cv)
+            folds = make_folds(cv, rows.X, rows.y, {"groups": rows.groups})
         everything = np.arange(len(rows))
         parts = Parallel(n_jobs=model.n_jobs)(
             delayed(_fitted_part)(model, rows, train)
@@ -305,14 +313,14 @@ class CrossGuarantee(BaseEstimator):
         )
         adopt(model, parts[0])
         tests, rows = [test for _, test in folds], rows.once_in([test for _, test in folds])
-        by = list(self.by or [])
         held_out = [
-            rows.held_out_of(part, test, by) for part, test in zip(parts[1:], tests, strict=True)
+            rows.held_out_of(part, test, self.by)
+            for part, test in zip(parts[1:], tests, strict=True)
         ]
-        again = [rows.held_out_of(parts[0], test, by) for test in tests]
+        again = [rows.held_out_of(parts[0], test, self.by) for test in tests]
         said, fitted = HeldOut.joined(held_out), HeldOut.joined(again)
         levels = levels_of(said)
-        return Guarantee("cross", levels, by, Refit.between(said.dist, fitted.dist, levels))
+        return Guarantee("cross", levels, self.by, Refit.between(said.dist, fitted.dist, levels))
 
 
 _BY_NAME: dict[str, type[SplitGuarantee] | type[CrossGuarantee]] = {
@@ -335,7 +343,7 @@ def given_guarantee(guarantee: Any) -> SplitGuarantee | CrossGuarantee | None:
 
 
 @dataclass(frozen=True)
-class TrainingRows:
+class GivenRows:
     """What `fit` was given, row by row."""
 
     X: Any
@@ -353,7 +361,7 @@ class TrainingRows:
         """The outcomes in a form that `fit` takes."""
         return self.y if has_fields(self.y) or self.seen.exact_rows.all() else self.seen
 
-    def take(self, rows: np.ndarray) -> "TrainingRows":
+    def take(self, rows: np.ndarray) -> "GivenRows":
         """Return some of the rows."""
         weights, groups = (
             None if values is None else _safe_indexing(values, rows)
@@ -361,15 +369,15 @@ class TrainingRows:
         )
         params = rows_of_params(self.fit_params, len(self), rows)
         X = _safe_indexing(self.X, rows)
-        return TrainingRows(X, self.y[rows], self.seen[rows], weights, groups, params)
+        return GivenRows(X, self.y[rows], self.seen[rows], weights, groups, params)
 
-    def held_out_of(self, model: Any, rows: np.ndarray, by: list[Any]) -> HeldOut:
+    def held_out_of(self, model: Any, rows: np.ndarray, by: Any) -> HeldOut:
         """Return what a model says of some of the rows, those of weight 0 left out."""
         own = self.take(rows if self.sample_weight is None else rows[self.sample_weight[rows] > 0])
         weights = np.ones(len(own)) if own.sample_weight is None else own.sample_weight
-        return HeldOut(model.predict_dist(own.X), own.seen, weights, groups_of(own.X, by))
+        return HeldOut(model.predict_dist(own.X), own.seen, weights, groups_of(model, own.X, by))
 
-    def once_in(self, parts: list[np.ndarray]) -> "TrainingRows":
+    def once_in(self, parts: list[np.ndarray]) -> "GivenRows":
         """Return the rows with weights that a row has in all parts together."""
         times = np.bincount(np.concatenate(parts), minlength=len(self))
         if times.max() < 2:
@@ -393,8 +401,8 @@ def fit_with_guarantee(
     assert guarantee is not None
     X, y, seen = check_outcome_data(model, X, y)
     weights = as_weights(sample_weight, len(seen))
-    rows = TrainingRows(X, y, seen, weights, groups, fit_params)
-    groups_of(X, list(guarantee.by or []))  # to be told of wrong columns before anything is fitted
+    rows = GivenRows(X, y, seen, weights, groups, fit_params)
+    groups_of(model, X, guarantee.by)  # to be told of wrong columns before anything is fitted
     model.guarantee_ = guarantee.prepare(model, rows, _folds_of_splitter(model, rows))
 
 
@@ -405,7 +413,7 @@ def adopt(model: Any, fitted: Any) -> None:
     vars(model).update({name: vars(fitted)[name] for name in vars(fitted) if name.endswith("_")})
 
 
-def _folds_of_splitter(model: Any, rows: TrainingRows) -> list[Fold] | None:
+def _folds_of_splitter(model: Any, rows: GivenRows) -> list[Fold] | None:
     """Return the folds of the model's own splitter; None if it has a number of folds."""
     if isinstance(model.cv, int | np.integer):
         return None
@@ -420,7 +428,7 @@ def _folds_of_splitter(model: Any, rows: TrainingRows) -> list[Fold] | None:
     return make_folds(model.cv, rows.X, rows.y, routed.splitter.split)
 
 
-def _fitted_part(model: Any, rows: TrainingRows, part: np.ndarray) -> Any:
+def _fitted_part(model: Any, rows: GivenRows, part: np.ndarray) -> Any:
     """Return a copy of the model without a guarantee, fitted on a part of the rows."""
     own = rows.take(part)
     copy = clone(model).set_params(guarantee=None)
@@ -432,10 +440,8 @@ def levels_of(rows: HeldOut) -> ConformalLevels:
     return ConformalLevels().fit(rows.dist, rows.seen, rows.weights, rows.covariates)
 
 
-def groups_of(X: Any, by: list[Any]) -> Covariates | None:
+def groups_of(model: Any, X: Any, by: Any) -> Covariates | None:
     """Return the columns of X that make groups, if any do."""
-    if not by:
+    if by is None:
         return None
-    names = [column if isinstance(column, str) else f"x{column}" for column in by]
-    columns = [_safe_indexing(X, column, axis=1) for column in by]
-    return Covariates.of(dict(zip(names, columns, strict=True)))
+    return Covariates.chosen(X, by, getattr(model, "feature_names_in_", None))
