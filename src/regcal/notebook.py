@@ -15,6 +15,7 @@ from scipy.special import ndtr, ndtri
 
 from regcal._validation import Array
 from regcal.audit import Audit
+from regcal.audit.findings import shown_p
 from regcal.binary import BetaCalibrator
 from regcal.calibrators import (
     AutoCalibrator,
@@ -265,7 +266,7 @@ def _of_audit(audit: Audit) -> str:
             number(one.predicted),
             number(one.observed),
             f"{number(one.predicted + one.lower)} to {number(one.predicted + one.upper)}",
-            number(one.p_value),
+            escape(shown_p(one.p_value)),
         ]
         for one in shown
     ]
