@@ -406,7 +406,11 @@ _RULES: dict[type, dict[str, Check]] = {
         "_row": Numbers("rows", kind="i", least=0),
         **_WORK,
     },
-    Transformed: {"base": Instance(Distribution), "mapping": _A_MAP, **_WORK},
+    Transformed: {
+        "base": Instance(Distribution),
+        "mapping": Either(_A_MAP, Instance(RowLines)),
+        **_WORK,
+    },
     # processes
     HilbertBasis: {
         "sizes": Several(Count(1, 1000), 2),
@@ -452,6 +456,9 @@ _RULES: dict[type, dict[str, Check]] = {
         "terms": Several(Instance(SmoothTerm, LevelTerm), "terms"),
         "coefficients": Several(Instance(np.ndarray), "terms"),
         "constant": Number(least=-_LARGEST_SHIFT, most=_LARGEST_SHIFT),
+        "centres": Several(Instance(np.ndarray), "terms"),
+        "covariances": Several(Instance(np.ndarray), "terms"),
+        "variance": Number(least=0.0),
     },
     Fitted: {
         "regressor": Instance(BaseEstimator, StoredModel),
@@ -739,20 +746,23 @@ def _ranks_rise(term: SmoothTerm) -> bool:
 
 
 def _functions_have_coefficients(sums: Additive) -> bool:
-    bounded = Numbers("functions", least=-_LARGEST_SHIFT, most=_LARGEST_SHIFT)
+    vector = Numbers("functions", least=-_LARGEST_SHIFT, most=_LARGEST_SHIFT)
+    checks = (vector, vector, Numbers("functions", "functions"))
+    parts = zip(sums.coefficients, sums.centres, sums.covariances, strict=True)
     return all(
-        bounded(own, {"functions": len(term.precisions)})
-        for term, own in zip(sums.terms, sums.coefficients, strict=True)
+        check(part, {"functions": len(term.precisions)})
+        for term, own in zip(sums.terms, parts, strict=True)
+        for check, part in zip(checks, own, strict=True)
     )
 
 
 def _factors_are_bounded(correction: Correction) -> bool:
     """Return whether the log of a spread is a number wherever it is asked for."""
     log_factor = correction.log_factor
-    if isinstance(log_factor, Fitted):
-        return log_factor.log and log_factor.smallest > 0
-    size = abs(log_factor.constant) + sum(np.abs(own).sum() for own in log_factor.coefficients)
-    return bool(size <= _LARGEST_LOG)
+    if isinstance(log_factor, Additive):
+        size = abs(log_factor.constant) + sum(np.abs(own).sum() for own in log_factor.coefficients)
+        return bool(size <= _LARGEST_LOG)
+    return isinstance(log_factor, Fitted) and log_factor.log and log_factor.smallest > 0
 
 
 def _correction_is_of_columns(calibrator: ConditionalCalibrator) -> bool:
