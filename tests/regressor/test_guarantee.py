@@ -1,6 +1,7 @@
 """What a calibrated regressor promises comes from rows that nothing in it has seen."""
 
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from sklearn.base import clone
 from sklearn.linear_model import BayesianRidge
 from sklearn.model_selection import GroupKFold, KFold, RepeatedKFold, TimeSeriesSplit
 
+import regcal
 from regcal import (
     CalibratedRegressorCV,
     ConformalLevels,
@@ -303,6 +305,14 @@ def test_a_new_fit_forgets_the_old_promise(data):
     with pytest.raises(ValueError, match=r'Pass guarantee="split" or "cross"'):
         model.predict_interval(data[0], guarantee=True)
     assert not hasattr(model.set_params(guarantee="split").fit(*data), "selection_")
+
+
+def test_files_from_before_there_were_guarantees():
+    """They come back as models that promise nothing."""
+    model = regcal.load(Path(__file__).parents[1] / "golden" / "regressor.regcal")
+
+    assert "BayesianRidge" in repr(model)
+    assert model.guarantee is None
 
 
 def test_censored_outcomes_have_lower_bounds(data):

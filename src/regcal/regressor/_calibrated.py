@@ -167,8 +167,9 @@ class CalibratedRegressorCV(
 
     __metadata_request__fit = {"groups": UNUSED}  # noqa: RUF012
 
-    # What files from before there were covariates have.
+    # What files from before there were covariates and guarantees have.
     covariates: Any = None
+    guarantee: Any = None
 
     def __init__(
         self,
