@@ -1,20 +1,42 @@
 """Distributions given by draws: ensembles, MCMC, simulation."""
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import log_ndtr, ndtr
+from scipy.special import log_ndtr, ndtr, ndtri_exp
 
 from regcal._validation import Array, as_float_array, check_finite, check_positive
+from regcal.distributions._kernel_table import KernelSum, KernelTable
 from regcal.distributions._logs import log_sum
-from regcal.distributions.base import Distribution, log_difference, log_normal_density
+from regcal.distributions.base import (
+    BLOCK_ELEMENTS,
+    LOG_HALF,
+    Distribution,
+    ProbitDistribution,
+    log_difference,
+    log_normal_density,
+)
 from regcal.distributions.clipped import Bounded
 from regcal.support import find_ends_of_draws, given_ends
 
 # Below this probability the sum of tails is formed in log space.
 _SMALL = 1e-200
+
+# A table costs as much as so many kernels of a row.
+# benchmarks/draws.py, "a table pays": from there on it is quicker.
+_KERNELS_PER_TABLE = 2**13
+
+# A quantile takes some ten sums, and with fewer draws than this they cost less than a table.
+_FEWEST_DRAWS = 24
+
+# The table of a batch with up to so many draws is kept: at most some 100 MB.
+_KEPT_DRAWS = 2**22
+
+# Temporary values that a point of a table costs.
+_WORK_PER_POINT = 1
 
 
 class Samples(Bounded):
@@ -70,7 +92,7 @@ class Samples(Bounded):
         self.draws = check_finite(array, "draws")
         self.low, self.high = given_ends(support) or find_ends_of_draws(self.draws)
         self.bandwidth = self._bandwidths(bandwidth)
-        self._work_per_point = self.draws.shape[1]
+        self._work_per_point = min(self.draws.shape[1], _WORK_PER_POINT)
 
     def _bandwidths(self, bandwidth: ArrayLike | None) -> Array:
         if bandwidth is None:
@@ -108,11 +130,12 @@ class Samples(Bounded):
         return own
 
     @cached_property
-    def latent(self) -> "Kernels":
+    def latent(self) -> "SmoothedDraws":
         """The smoothed draws; those at an end are spread beyond it."""
         if self._open:
-            return Kernels(self.draws, self.bandwidth)
-        return BoundedKernels.between(self.draws, self.bandwidth, self.low, self.high)
+            return SmoothedDraws.of(Kernels(self.draws, self.bandwidth))
+        ends = self.low, self.high
+        return SmoothedDraws.of(BoundedKernels.between(self.draws, self.bandwidth, *ends))
 
     def __len__(self) -> int:
         return len(self.draws)
@@ -122,15 +145,15 @@ class Samples(Bounded):
         part.draws, part.bandwidth = self.draws[rows], self.bandwidth[rows]
         part.low, part.high = self.low, self.high
         part._work_per_point = self._work_per_point
-        if "latent" in vars(self):
+        if "latent" in vars(self) or self.draws.size <= _KEPT_DRAWS:
             vars(part)["latent"] = self.latent._take(rows)
         return part
 
     def _mean_and_var(self) -> tuple[Array, Array]:
-        latent = self.latent
-        if isinstance(latent, BoundedKernels):
-            return latent.clipped_moments(self.low, self.high)
-        return latent._mean_and_var()
+        kernels = self.latent.kernels
+        if isinstance(kernels, BoundedKernels):
+            return kernels.clipped_moments(self.low, self.high)
+        return kernels._mean_and_var()
 
 
 def silverman(draws: Array) -> Array:
@@ -172,6 +195,169 @@ def _between(draws: Array, places: Array) -> Array:
     return below + (places - whole) * (above - below)
 
 
+class SharedTable:
+    """A table of kernels that is filled row by row, when rows are asked for.
+
+    Parts of a batch share it, so that no row is tabulated twice.
+
+    Parameters
+    ----------
+    kernels : Kernels
+        Of all rows.
+    """
+
+    def __init__(self, kernels: "Kernels") -> None:
+        self.kernels = kernels
+        self._filled = np.zeros(len(kernels), dtype=bool)
+
+    @cached_property
+    def _table(self) -> KernelTable:
+        return KernelTable.empty(self.kernels.sums())
+
+    def of(self, rows: np.ndarray) -> KernelTable:
+        """Return the table of some rows."""
+        missing = np.unique(rows[~self._filled[rows]])
+        if len(missing):
+            self._table.take(missing).fill(self.kernels._take(missing).sums())
+            self._filled[missing] = True
+        return self._table.take(rows)
+
+
+class SmoothedDraws(Distribution):
+    """Kernels around draws: summed at a few points, and looked up in a table at many.
+
+    Parameters
+    ----------
+    table : SharedTable
+    rows : ndarray
+        Numbers of the rows in the table.
+    """
+
+    def __init__(self, table: SharedTable, rows: np.ndarray) -> None:
+        self.table, self.rows = table, rows
+
+    @classmethod
+    def of(cls, kernels: "Kernels") -> "SmoothedDraws":
+        """Return all rows of kernels."""
+        return cls(SharedTable(kernels), np.arange(len(kernels)))
+
+    @cached_property
+    def kernels(self) -> "Kernels":
+        """The kernels of the rows."""
+        return self.table.kernels[self.rows]
+
+    @cached_property
+    def curves(self) -> "KernelCurves":
+        """The same distributions, tabulated."""
+        return KernelCurves(self.kernels, self.table.of(self.rows))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def _take(self, rows: np.ndarray) -> Self:
+        return type(self)(self.table, self.rows[rows])
+
+    def _row_work(self, n_points: int) -> int:
+        if self._summed(n_points):
+            return n_points * self._n_kernels
+        return _WORK_PER_POINT * n_points
+
+    def _summed(self, n_points: int) -> bool:
+        return n_points * self._n_kernels < _KERNELS_PER_TABLE
+
+    @property
+    def _n_kernels(self) -> int:
+        return self.table.kernels._work_per_point
+
+    def _at(self, points: Array) -> Distribution:
+        """Return what evaluates these points fastest."""
+        return self.kernels if self._summed(points.shape[1]) else self.curves
+
+    def _cdf(self, points: Array) -> Array:
+        return self._at(points)._cdf(points)
+
+    def _sf(self, points: Array) -> Array:
+        return self._at(points)._sf(points)
+
+    def _logcdf(self, points: Array) -> Array:
+        return self._at(points)._logcdf(points)
+
+    def _logsf(self, points: Array) -> Array:
+        return self._at(points)._logsf(points)
+
+    def _signed_tail(self, points: Array) -> Array:
+        return self._at(points)._signed_tail(points)
+
+    def _logpdf(self, points: Array) -> Array:
+        return self._at(points)._logpdf(points)
+
+    def _probit(self, points: Array) -> Array:
+        return self._at(points)._probit(points)
+
+    def _probit_and_logslope(self, points: Array) -> tuple[Array, Array]:
+        return self._at(points)._probit_and_logslope(points)
+
+    def _log_mass_between(self, low: Array, high: Array) -> Array:
+        return self.kernels._log_mass_between(low, high)
+
+    def _from_probit(self, probits: Array) -> Array:
+        few = self._n_kernels < _FEWEST_DRAWS
+        return (self.kernels if few else self.curves)._from_probit(probits)
+
+    def _kinks(self) -> Array:
+        return self.kernels._kinks()
+
+
+class KernelCurves(ProbitDistribution):
+    """Kernels around draws by a table of their probits, and by sums where it says nothing.
+
+    Parameters
+    ----------
+    kernels : Kernels
+    table : KernelTable
+    """
+
+    def __init__(self, kernels: "Kernels", table: KernelTable) -> None:
+        self.kernels, self.table = kernels, table
+
+    def __len__(self) -> int:
+        return len(self.kernels)
+
+    def _take(self, rows: np.ndarray) -> Self:
+        return type(self)(self.kernels._take(rows), self.table.take(rows))
+
+    def _probit(self, points: Array) -> Array:
+        z, known = self.table.probit(points)
+        for (rows, columns), part in self._unknown(known):
+            at = np.broadcast_to(points, z.shape)[rows, columns][:, np.newaxis]
+            z[rows, columns] = part._probit(at)[:, 0]
+        return z
+
+    def _probit_and_logslope(self, points: Array) -> tuple[Array, Array]:
+        z, slope, known = self.table.probit_and_slope(points)
+        logslope = np.log(np.where(known, slope, 1.0))
+        for (rows, columns), part in self._unknown(known):
+            at = np.broadcast_to(points, z.shape)[rows, columns][:, np.newaxis]
+            found = part._probit_and_logslope(at)
+            z[rows, columns], logslope[rows, columns] = (values[:, 0] for values in found)
+        return z, logslope
+
+    def _from_probit(self, probits: Array) -> Array:
+        probits = np.broadcast_to(probits, (len(self), probits.shape[1]))
+        t, known = self.table.inverse(probits)
+        for (rows, columns), part in self._unknown(known):
+            t[rows, columns] = part._from_probit(probits[rows, columns][:, np.newaxis])[:, 0]
+        return t
+
+    def _unknown(self, known: np.ndarray) -> Iterator[tuple[tuple[np.ndarray, ...], "Kernels"]]:
+        """Yield rows and columns of points that the table does not know, and kernels of each."""
+        places = np.nonzero(~known)
+        block = max(1, BLOCK_ELEMENTS // self.kernels._work_per_point)
+        for start in range(0, len(places[0]), block):
+            some = tuple(numbers[start : start + block] for numbers in places)
+            yield some, self.kernels._take(some[0])
+
+
 class Kernels(Distribution):
     """Normal kernels around the draws of each row.
 
@@ -197,6 +383,12 @@ class Kernels(Distribution):
         for name in self._row_fields:
             setattr(part, name, getattr(self, name)[rows])
         return part
+
+    def sums(self) -> KernelSum:
+        """Return the kernels as they are tabulated."""
+        none = np.zeros(len(self))
+        weights = np.full(self.draws.shape, 1.0 / self.draws.shape[1])
+        return KernelSum(self.draws, weights, self.bandwidth, none, none, none, none)
 
     def _standardised(self, points: Array) -> Array:
         """Return (point - draw) / bandwidth of shape (n_rows, n_points, n_draws)."""
@@ -303,6 +495,41 @@ class BoundedKernels(Kernels):
         )
         kernels.log_weights -= kernels._kernel_masses(*np.array([[[-np.inf]], [[np.inf]]]))[:, 0]
         return kernels
+
+    def sums(self) -> KernelSum:
+        """Return the kernels between the ends as they are tabulated."""
+        low, high = self._ends_of_kernels
+        ends = np.isfinite([low, high])
+        inner = slice(int(ends[0]), self.draws.shape[1] - int(ends[1]))
+        draws, weights = self.draws[:, inner], self._weights[:, inner]
+        scale = self.bandwidth[:, np.newaxis]
+        below = (weights * ndtr((low - draws) / scale)).sum(axis=1)
+        above = (weights * ndtr((draws - high) / scale)).sum(axis=1)
+        # half of the kernel around an end is spread beyond it
+        masses = 0.5 * ends * self._weights[:, [0, -1]]
+        return KernelSum(draws, weights, self.bandwidth, below, above, *masses.T, low, high)
+
+    @property
+    def _ends_of_kernels(self) -> tuple[float, float]:
+        """The ends at which kernels of draws are cut off: the second is one, the first may not."""
+        return float(self.lower[1]), float(self.upper[1])
+
+    def _from_probit(self, probits: Array) -> Array:
+        probits = np.broadcast_to(probits, (len(self), probits.shape[1]))
+        points, beyond = self._beyond_ends(probits)
+        inside = super()._from_probit(np.where(beyond, np.inf, probits))
+        return np.where(beyond, points, inside)
+
+    def _beyond_ends(self, probits: Array) -> tuple[Array, np.ndarray]:
+        """Return quantiles beyond the ends, on halves of kernels around them, and which they are."""
+        points, beyond = np.zeros(probits.shape), np.zeros(probits.shape, dtype=bool)
+        for end, column, sign in zip(self._ends_of_kernels, (0, -1), (1.0, -1.0), strict=True):
+            if np.isfinite(end):
+                share = log_ndtr(sign * probits) - self.log_weights[:, [column]]
+                here = share < LOG_HALF
+                own = end + sign * self.bandwidth[:, np.newaxis] * ndtri_exp(np.minimum(share, 0.0))
+                points, beyond = np.where(here, own, points), beyond | here
+        return points, beyond
 
     def _standardised(self, points: Array) -> Array:
         """Return (point - centre) / bandwidth, for the point of the interval that is nearest."""

@@ -8,7 +8,7 @@ from regcal.maps.axis import Axis
 from regcal.maps.base import Chain, Curve, Path, ProbitMap, log_change
 from regcal.maps.piecewise import PiecewiseMap
 from regcal.maps.scale import ScaleMap
-from regcal.maps.spline import RationalQuadraticSpline
+from regcal.maps.spline import RationalQuadraticSpline, count_reached
 from regcal.maps.surface import Surface
 
 __all__ = [
@@ -21,5 +21,6 @@ __all__ = [
     "RationalQuadraticSpline",
     "ScaleMap",
     "Surface",
+    "count_reached",
     "log_change",
 ]
