@@ -59,31 +59,28 @@ class KernelSum:
     Parameters
     ----------
     draws, weights : ndarray of shape (n_rows, n_draws)
+        Draws in increasing order.
     bandwidth : ndarray of shape (n_rows,)
-    below, above : ndarray of shape (n_rows,)
+    cut_off : ndarray of shape (n_rows, 2)
         What is taken from the sums of CDFs and of their complements: the shares of the kernels
-        that have been cut off at either end.
-    mass_below, mass_above : ndarray of shape (n_rows,)
-        What is added: point masses at the ends.
-    low, high : float
-        Ends at which all kernels are cut off.
+        beyond the low end, and beyond the high one.
+    masses : ndarray of shape (n_rows, 2)
+        What is added to them: the masses at the ends.
+    ends : tuple of float
+        The low and the high end, at which all kernels are cut off; maybe infinite.
     """
 
     draws: Array
     weights: Array
     bandwidth: Array
-    below: Array
-    above: Array
-    mass_below: Array
-    mass_above: Array
-    low: float = -np.inf
-    high: float = np.inf
+    cut_off: Array
+    masses: Array
+    ends: tuple[float, float]
 
     def block(self, rows: slice) -> "KernelSum":
         """Return some rows."""
-        parts = (self.draws, self.weights, self.bandwidth, self.below, self.above)
-        masses = (self.mass_below, self.mass_above)
-        return KernelSum(*(part[rows] for part in (*parts, *masses)), self.low, self.high)
+        kernels = self.draws[rows], self.weights[rows], self.bandwidth[rows]
+        return KernelSum(*kernels, self.cut_off[rows], self.masses[rows], self.ends)
 
 
 @dataclass(frozen=True)
@@ -102,8 +99,8 @@ class KernelTable:
         Coefficients of ``2 * share - 1``, for the share of a box that is behind.
     holds : ndarray of shape (n_tabulated * n_boxes,)
         Whether the polynomial of a box is the probit.
-    low, high : float
-        Ends beyond which it is not.
+    ends : tuple of float
+        The low and the high end, beyond which it is not.
     """
 
     rows: np.ndarray
@@ -112,8 +109,7 @@ class KernelTable:
     edges: Array
     powers: Array
     holds: np.ndarray
-    low: float
-    high: float
+    ends: tuple[float, float]
 
     @classmethod
     def empty(cls, kernels: KernelSum) -> "KernelTable":
@@ -124,7 +120,7 @@ class KernelTable:
         powers = np.empty((_N_VALUES, n_rows * n_boxes))
         holds = np.empty(n_rows * n_boxes, dtype=bool)
         parts = start, kernels.bandwidth, edges, powers, holds
-        return cls(np.arange(n_rows), *parts, kernels.low, kernels.high)
+        return cls(np.arange(n_rows), *parts, kernels.ends)
 
     def fill(self, kernels: KernelSum) -> None:
         """Tabulate the kernels of these rows."""
@@ -183,7 +179,7 @@ class KernelTable:
         row, boxes = self.rows, places - (self.rows * self._n_boxes)[:, np.newaxis]
         across = boxes + 0.5 * (share + 1.0)
         points = self.start[row, np.newaxis] + self.width[row, np.newaxis] * across
-        return points, known & (points >= self.low) & (points <= self.high)
+        return points, known & self._between_ends(points)
 
     def _located(self, points: Array) -> tuple[Array, np.ndarray, np.ndarray]:
         """Return the place in a box, from -1 to 1, where its numbers are, and if they hold."""
@@ -196,8 +192,11 @@ class KernelTable:
         across *= 2.0
         across -= 1.0
         places = self._places(boxes)
-        inside &= (points >= self.low) & (points <= self.high)
-        return across, places, inside & self.holds.take(places)
+        return across, places, inside & self._between_ends(points) & self.holds.take(places)
+
+    def _between_ends(self, points: Array) -> np.ndarray:
+        low, high = self.ends
+        return (points >= low) & (points <= high)
 
     def _value(self, share: Array, places: np.ndarray) -> Array:
         value = self.powers[-1].take(places)
@@ -220,48 +219,53 @@ class KernelTable:
 def _boxes(kernels: KernelSum) -> tuple[Array, int]:
     """Return where the boxes of each row start, and how many there are."""
     width = kernels.bandwidth
-    lowest, highest = kernels.draws.min(axis=1), kernels.draws.max(axis=1)
+    lowest, highest = kernels.draws[:, 0], kernels.draws[:, -1]
     needed = np.ceil((highest - lowest) / width) + 2 * _MARGIN + 1
     n_boxes = int(min(needed.max(), _MAX_BOXES))
-    middle = np.median(kernels.draws, axis=1) - 0.5 * n_boxes * width
+    middle = kernels.draws[:, kernels.draws.shape[1] // 2] - 0.5 * n_boxes * width
     start = np.where(needed <= n_boxes, lowest - _MARGIN * width, middle)
-    end = kernels.low if np.isfinite(kernels.low) else kernels.high
-    if np.isfinite(end):  # between two boxes, so that none has kernels that were cut off
+    low, high = kernels.ends
+    end = low if np.isfinite(low) else high
+    if np.isfinite(end):  # between two boxes, so that points beside it are in a box of their own
         start = end + np.floor((start - end) / width) * width
     return start, n_boxes
 
 
 def _probits(kernels: KernelSum, start: Array, n_boxes: int) -> tuple[Array, np.ndarray]:
     """Return probits at the values of boxes, rows × boxes × values, and which boxes are known."""
-    moments, left, right = _moments(kernels, start, n_boxes)
-    sums = np.zeros((n_boxes, len(start), 2 * _N_VALUES))
-    for shift, matrix in _interactions():
-        here, there = slice(max(shift, 0), n_boxes + min(shift, 0)), max(-shift, 0)
-        if abs(shift) < n_boxes:
-            source = moments[there : there + n_boxes - abs(shift)]
-            sums[here] += source @ matrix
-    total = moments[:, :, 0]
-    far = np.zeros((2, n_boxes, len(start)))
-    if n_boxes > _REACH + 1:
-        far[0, _REACH + 1 :] = np.cumsum(total, axis=0)[: -_REACH - 1]
-        far[1, : -_REACH - 1] = np.cumsum(total[::-1], axis=0)[::-1][_REACH + 1 :]
-    lower = sums[:, :, :_N_VALUES] + (far[0] + (left - kernels.below))[:, :, np.newaxis]
-    upper = sums[:, :, _N_VALUES:] + (far[1] + (right - kernels.above))[:, :, np.newaxis]
-    lower += kernels.mass_below[:, np.newaxis]
-    upper += kernels.mass_above[:, np.newaxis]
-    smaller = np.where(lower < upper, lower, upper)
-    probits = ndtri(np.maximum(smaller, 0.0))
-    probits = np.where(lower < upper, probits, -probits)
-    known = (lower >= _CANCELLED * kernels.below[:, np.newaxis]).all(axis=2)
-    known &= (upper >= _CANCELLED * kernels.above[:, np.newaxis]).all(axis=2)
-    # kernels outside of the boxes are taken to be all on one side
-    known[: _NEAR + 1] &= left == 0
-    known[-_NEAR - 1 :] &= right == 0
+    moments, outside = _moments(kernels, start, n_boxes)
+    tails = _tails(moments) + outside[:, np.newaxis, :, np.newaxis]
+    # a kernel outside of the boxes is taken to be all on one side
+    known = np.ones((n_boxes, len(start)), dtype=bool)
+    known[: _NEAR + 1] &= outside[0] == 0
+    known[-_NEAR - 1 :] &= outside[1] == 0
+    cut_off = kernels.cut_off.T[:, np.newaxis, :, np.newaxis]
+    tails += kernels.masses.T[:, np.newaxis, :, np.newaxis] - cut_off
+    known &= (tails >= _CANCELLED * cut_off).all(axis=(0, 3))
+    lower, upper = tails
+    probits = ndtri(np.maximum(np.minimum(lower, upper), 0.0))
+    np.negative(probits, out=probits, where=lower >= upper)
     return probits.transpose(1, 0, 2), known.T
 
 
-def _moments(kernels: KernelSum, start: Array, n_boxes: int) -> tuple[Array, Array, Array]:
-    """Return Chebyshev moments, boxes × rows × moments, and the weights left and right of boxes."""
+def _tails(moments: Array) -> Array:
+    """Return sums of CDFs and of complements, 2 × boxes × rows × values, from moments of boxes."""
+    n_boxes, n_rows, _ = moments.shape
+    sums = np.zeros((n_boxes, n_rows, 2 * _N_VALUES))
+    for shift, matrix in _interactions():
+        if abs(shift) < n_boxes:
+            first = max(-shift, 0)
+            source = moments[first : first + n_boxes - abs(shift)]
+            sums[first + shift : first + shift + len(source)] += source @ matrix
+    tails = np.stack([sums[:, :, :_N_VALUES], sums[:, :, _N_VALUES:]])
+    weights = moments[:, :, :1]
+    tails[0, _REACH + 1 :] += np.cumsum(weights, axis=0)[: -_REACH - 1]
+    tails[1, : -_REACH - 1] += np.cumsum(weights[::-1], axis=0)[::-1][_REACH + 1 :]
+    return tails
+
+
+def _moments(kernels: KernelSum, start: Array, n_boxes: int) -> tuple[Array, Array]:
+    """Return Chebyshev moments, boxes × rows × moments, and weights below and above all boxes."""
     n_rows = len(start)
     across = (kernels.draws - start[:, np.newaxis]) / kernels.bandwidth[:, np.newaxis]
     boxes = np.floor(np.clip(across, -1.0, n_boxes)).astype(np.intp)
@@ -276,7 +280,7 @@ def _moments(kernels: KernelSum, start: Array, n_boxes: int) -> tuple[Array, Arr
         moments[:, :, k] = summed.reshape(n_boxes + 2, n_rows)
         # T_(k + 1) = 2 x T_k - T_(k - 1), from T_0 = 1 and T_(-1) = x
         last, current = current, place * current - last
-    return moments[1:-1], moments[0, :, 0], moments[-1, :, 0]
+    return moments[1:-1], moments[[0, -1], :, 0]
 
 
 @cache
@@ -300,25 +304,21 @@ def _value_places() -> Array:
 
 @cache
 def _interpolation() -> tuple[Array, Array, Array]:
-    """Return matrices from values to Chebyshev coefficients, slopes, and powers."""
+    """Return matrices from values to Chebyshev coefficients, and from them to slopes and powers."""
     fit = np.linalg.inv(chebyshev.chebvander(_value_places(), _N_VALUES - 1))
-    unit = np.eye(_N_VALUES)
-    powers = np.zeros((_N_VALUES, _N_VALUES))
-    slopes = np.zeros((_N_VALUES, _N_VALUES))
-    for k in range(_N_VALUES):
-        own = chebyshev.cheb2poly(unit[k])
-        powers[: len(own), k] = own
-        slopes[:, k] = chebyshev.chebval(_value_places(), chebyshev.chebder(unit[k]))
-    return fit.T, (slopes @ fit).T, (powers @ fit).T
+    slopes, powers = np.zeros((2, _N_VALUES, _N_VALUES))
+    for k, unit in enumerate(np.eye(_N_VALUES)):
+        slopes[k] = chebyshev.chebval(_value_places(), chebyshev.chebder(unit))
+        powers[k, : k + 1] = chebyshev.cheb2poly(unit[: k + 1])
+    return np.asarray(fit.T, dtype=np.float64), slopes, powers
 
 
 def _polynomials(probits: Array, known: np.ndarray) -> tuple[Array, np.ndarray]:
     """Return coefficients of powers, powers × rows × boxes, and where they are the probit."""
     to_coefficients, to_slopes, to_powers = _interpolation()
-    finite = np.isfinite(probits).all(axis=2)
-    probits = np.where(finite[:, :, np.newaxis], probits, 0.0)
-    holds = known & finite
-    slope = (probits @ to_slopes).min(axis=2)
-    last = np.abs(probits @ to_coefficients[:, -2:]).max(axis=2)
-    holds &= last < _TOLERANCE * slope
-    return (probits @ to_powers).transpose(2, 0, 1), holds
+    finite = np.asarray(np.isfinite(probits).all(axis=2))
+    # from small coefficients to powers: from values, rounding would be multiplied by thousands
+    coefficients = np.where(finite[:, :, np.newaxis], probits, 0.0) @ to_coefficients
+    slope = (coefficients @ to_slopes).min(axis=2)
+    holds = known & finite & (np.abs(coefficients[:, :, -2:]).max(axis=2) < _TOLERANCE * slope)
+    return (coefficients @ to_powers).transpose(2, 0, 1), holds

@@ -35,8 +35,16 @@ _FEWEST_DRAWS = 24
 # The table of a batch with up to so many draws is kept: at most some 100 MB.
 _KEPT_DRAWS = 2**22
 
+# So many bandwidths beyond all draws, those further than some bandwidths from the outermost one add
+# less than 1e-16 of the tail.
+_FAR = 13.0
+_FAR_REACH = 3.0
+
 # Temporary values that a point of a table costs.
 _WORK_PER_POINT = 1
+
+
+Places = tuple[np.ndarray, np.ndarray]
 
 
 class Samples(Bounded):
@@ -133,7 +141,7 @@ class Samples(Bounded):
     def latent(self) -> "SmoothedDraws":
         """The smoothed draws; those at an end are spread beyond it."""
         if self._open:
-            return SmoothedDraws.of(Kernels(self.draws, self.bandwidth))
+            return SmoothedDraws.of(Kernels(np.sort(self.draws, axis=1), self.bandwidth))
         ends = self.low, self.high
         return SmoothedDraws.of(BoundedKernels.between(self.draws, self.bandwidth, *ends))
 
@@ -328,34 +336,46 @@ class KernelCurves(ProbitDistribution):
 
     def _probit(self, points: Array) -> Array:
         z, known = self.table.probit(points)
-        for (rows, columns), part in self._unknown(known):
-            at = np.broadcast_to(points, z.shape)[rows, columns][:, np.newaxis]
-            z[rows, columns] = part._probit(at)[:, 0]
+        for places, at, part in self._sums(points, known):
+            z[places] = part._probit(at)[:, 0]
         return z
 
     def _probit_and_logslope(self, points: Array) -> tuple[Array, Array]:
         z, slope, known = self.table.probit_and_slope(points)
         logslope = np.log(np.where(known, slope, 1.0))
-        for (rows, columns), part in self._unknown(known):
-            at = np.broadcast_to(points, z.shape)[rows, columns][:, np.newaxis]
+        for places, at, part in self._sums(points, known):
             found = part._probit_and_logslope(at)
-            z[rows, columns], logslope[rows, columns] = (values[:, 0] for values in found)
+            z[places], logslope[places] = (values[:, 0] for values in found)
         return z, logslope
 
     def _from_probit(self, probits: Array) -> Array:
         probits = np.broadcast_to(probits, (len(self), probits.shape[1]))
         t, known = self.table.inverse(probits)
-        for (rows, columns), part in self._unknown(known):
-            t[rows, columns] = part._from_probit(probits[rows, columns][:, np.newaxis])[:, 0]
+        for places, part in _in_blocks(self.kernels, ~known):
+            t[places] = part._from_probit(probits[places][:, np.newaxis])[:, 0]
         return t
 
-    def _unknown(self, known: np.ndarray) -> Iterator[tuple[tuple[np.ndarray, ...], "Kernels"]]:
-        """Yield rows and columns of points that the table does not know, and kernels of each."""
-        places = np.nonzero(~known)
-        block = max(1, BLOCK_ELEMENTS // self.kernels._work_per_point)
-        for start in range(0, len(places[0]), block):
-            some = tuple(numbers[start : start + block] for numbers in places)
-            yield some, self.kernels._take(some[0])
+    def _sums(self, points: Array, known: np.ndarray) -> Iterator[tuple[Places, Array, "Kernels"]]:
+        """Yield rows and columns that the table does not know, their points, and kernels."""
+        if known.all():
+            return
+        points = np.broadcast_to(points, known.shape)
+        sides = self.kernels.beyond(points)
+        for side in (-1, 0, 1):
+            wanted = ~known & (sides == side)
+            if wanted.any():
+                kernels = self.kernels.outermost(side) if side else self.kernels
+                for places, part in _in_blocks(kernels, wanted):
+                    yield places, points[places][:, np.newaxis], part
+
+
+def _in_blocks(kernels: "Kernels", wanted: np.ndarray) -> Iterator[tuple[Places, "Kernels"]]:
+    """Yield rows and columns of what is wanted, some at a time, and the kernels of each."""
+    rows, columns = np.nonzero(wanted)
+    block = max(1, BLOCK_ELEMENTS // kernels._work_per_point)
+    for start in range(0, len(rows), block):
+        some = slice(start, start + block)
+        yield (rows[some], columns[some]), kernels._take(rows[some])
 
 
 class Kernels(Distribution):
@@ -363,15 +383,19 @@ class Kernels(Distribution):
 
     Parameters
     ----------
-    draws : ndarray of shape (n_rows, n_draws)
+    draws : ndarray of shape (n_rows, n_kernels)
+        In increasing order.
     bandwidth : ndarray of shape (n_rows,)
         Standard deviations of the kernels.
+    n_draws : int, optional
+        How many draws there are, if these are some of them.
     """
 
     _row_fields: tuple[str, ...] = ("draws", "bandwidth")
 
-    def __init__(self, draws: Array, bandwidth: Array) -> None:
+    def __init__(self, draws: Array, bandwidth: Array, n_draws: int | None = None) -> None:
         self.draws, self.bandwidth = draws, bandwidth
+        self.n_draws = n_draws or draws.shape[1]
         self._work_per_point = draws.shape[1]
 
     def __len__(self) -> int:
@@ -386,9 +410,27 @@ class Kernels(Distribution):
 
     def sums(self) -> KernelSum:
         """Return the kernels as they are tabulated."""
-        none = np.zeros(len(self))
-        weights = np.full(self.draws.shape, 1.0 / self.draws.shape[1])
-        return KernelSum(self.draws, weights, self.bandwidth, none, none, none, none)
+        none = np.zeros((len(self), 2))
+        weights = np.full(self.draws.shape, 1.0 / self.n_draws)
+        return KernelSum(self.draws, weights, self.bandwidth, none, none, (-np.inf, np.inf))
+
+    def beyond(self, points: Array) -> np.ndarray:
+        """Return -1 where points are so far below all draws that only the lowest count, 1 above."""
+        far = _FAR * self.bandwidth[:, np.newaxis]
+        above = (points > self.draws[:, -1:] + far).astype(np.intp)
+        return above - (points < self.draws[:, :1] - far)
+
+    def outermost(self, side: int) -> "Kernels":
+        """Return the kernels that count far below all draws, or far above them."""
+        near = _FAR_REACH * self.bandwidth
+        if side < 0:
+            count = (self.draws < (self.draws[:, 0] + near)[:, np.newaxis]).sum(axis=1).max()
+            return self._columns(slice(int(count)))
+        count = (self.draws > (self.draws[:, -1] - near)[:, np.newaxis]).sum(axis=1).max()
+        return self._columns(slice(-int(count), None))
+
+    def _columns(self, columns: slice) -> "Kernels":
+        return Kernels(self.draws[:, columns], self.bandwidth, self.n_draws)
 
     def _standardised(self, points: Array) -> Array:
         """Return (point - draw) / bandwidth of shape (n_rows, n_points, n_draws)."""
@@ -396,10 +438,10 @@ class Kernels(Distribution):
         return gaps / self.bandwidth[:, np.newaxis, np.newaxis]
 
     def _cdf(self, points: Array) -> Array:
-        return ndtr(self._standardised(points)).mean(axis=2)
+        return ndtr(self._standardised(points)).sum(axis=2) / self.n_draws
 
     def _sf(self, points: Array) -> Array:
-        return ndtr(-self._standardised(points)).mean(axis=2)
+        return ndtr(-self._standardised(points)).sum(axis=2) / self.n_draws
 
     def _logcdf(self, points: Array) -> Array:
         return self._log_mean_tail(self._standardised(points))
@@ -408,18 +450,18 @@ class Kernels(Distribution):
         return self._log_mean_tail(-self._standardised(points))
 
     def _log_mean_tail(self, z: Array) -> Array:
-        probability = ndtr(z).mean(axis=2)
+        probability = ndtr(z).sum(axis=2) / self.n_draws
         small = probability < _SMALL
         with np.errstate(divide="ignore"):
             logs = np.log(probability)
         if small.any():
-            logs[small] = log_sum(log_ndtr(z[small]), axis=-1) - np.log(self.draws.shape[1])
+            logs[small] = log_sum(log_ndtr(z[small]), axis=-1) - np.log(self.n_draws)
         return logs
 
     def _log_mass_between(self, low: Array, high: Array) -> Array:
         # a valley between draws is a far tail of each kernel
         masses = self._kernel_masses(low, high)
-        return log_sum(masses, axis=2) - np.log(self.draws.shape[1])
+        return log_sum(masses, axis=2) - np.log(self.n_draws)
 
     def _kernel_masses(self, low: Array, high: Array) -> Array:
         """Return the log probability of each kernel between points."""
@@ -430,13 +472,12 @@ class Kernels(Distribution):
         with np.errstate(invalid="ignore"):
             logs = log_sum(log_normal_density(self._standardised(points)), axis=2)
         logs = np.where(np.isinf(points), -np.inf, logs)
-        return logs - np.log(self.draws.shape[1] * self.bandwidth)[:, np.newaxis]
+        return logs - np.log(self.n_draws * self.bandwidth)[:, np.newaxis]
 
     def _bracket(self, probits: Array) -> tuple[Array, Array]:
         shift = self.bandwidth[:, np.newaxis] * probits
         shift = np.where(np.isfinite(shift), shift, 0.0)
-        low, high = self.draws.min(axis=1), self.draws.max(axis=1)
-        return low[:, np.newaxis] + shift, high[:, np.newaxis] + shift
+        return self.draws[:, :1] + shift, self.draws[:, -1:] + shift
 
     def _mean_and_var(self) -> tuple[Array, Array]:
         return self.draws.mean(axis=1), self.draws.var(axis=1) + self.bandwidth**2
@@ -444,7 +485,7 @@ class Kernels(Distribution):
     def _kinks(self) -> Array:
         # panels between order statistics, so that separate clusters of draws are resolved
         step = max(1, self.draws.shape[1] // 64)
-        return np.sort(self.draws, axis=1)[:, ::step]
+        return self.draws[:, ::step]
 
 
 class BoundedKernels(Kernels):
@@ -475,7 +516,7 @@ class BoundedKernels(Kernels):
     @classmethod
     def between(cls, draws: Array, bandwidth: Array, low: float, high: float) -> "BoundedKernels":
         """Return what draws say between ends; with a bandwidth of 0 all of them are at ends."""
-        draws = np.clip(draws, low, high)
+        draws = np.sort(np.clip(draws, low, high), axis=1)
         log_masses = _log_masses(draws, bandwidth, low, high)
         inside = (draws > low) & (draws < high)
         centres = inside | ~inside.any(axis=1, keepdims=True)
@@ -496,6 +537,10 @@ class BoundedKernels(Kernels):
         kernels.log_weights -= kernels._kernel_masses(*np.array([[[-np.inf]], [[np.inf]]]))[:, 0]
         return kernels
 
+    def _columns(self, columns: slice) -> "Kernels":
+        parts = self.draws[:, columns], self.bandwidth, self.log_weights[:, columns]
+        return BoundedKernels(*parts, self.lower[columns], self.upper[columns])
+
     def sums(self) -> KernelSum:
         """Return the kernels between the ends as they are tabulated."""
         low, high = self._ends_of_kernels
@@ -507,7 +552,8 @@ class BoundedKernels(Kernels):
         above = (weights * ndtr((draws - high) / scale)).sum(axis=1)
         # half of the kernel around an end is spread beyond it
         masses = 0.5 * ends * self._weights[:, [0, -1]]
-        return KernelSum(draws, weights, self.bandwidth, below, above, *masses.T, low, high)
+        cut_off = np.stack([below, above], axis=1)
+        return KernelSum(draws, weights, self.bandwidth, cut_off, masses, (low, high))
 
     @property
     def _ends_of_kernels(self) -> tuple[float, float]:
@@ -521,7 +567,7 @@ class BoundedKernels(Kernels):
         return np.where(beyond, points, inside)
 
     def _beyond_ends(self, probits: Array) -> tuple[Array, np.ndarray]:
-        """Return quantiles beyond the ends, on halves of kernels around them, and which they are."""
+        """Return quantiles beyond ends, on halves of kernels around them, and which are there."""
         points, beyond = np.zeros(probits.shape), np.zeros(probits.shape, dtype=bool)
         for end, column, sign in zip(self._ends_of_kernels, (0, -1), (1.0, -1.0), strict=True):
             if np.isfinite(end):
@@ -603,7 +649,7 @@ class BoundedKernels(Kernels):
         return centre + shift, square.sum(axis=1) - shift**2
 
     def _kinks(self) -> Array:
-        return np.concatenate([super()._kinks(), self.draws.max(axis=1, keepdims=True)], axis=1)
+        return np.concatenate([super()._kinks(), self.draws[:, -1:]], axis=1)
 
 
 def _density(z: Array, factor: Array | float = 1.0) -> Array:
