@@ -25,8 +25,8 @@ from regcal.support import find_ends_of_draws, given_ends
 # Below this probability the sum of tails is formed in log space.
 _SMALL = 1e-200
 
-# A table costs as much as so many kernels of a row.
-# benchmarks/draws.py, "a table pays": from there on it is quicker.
+# From so many kernels of a row on, a table is formed instead: one costs as much as one to two times
+# so many (benchmarks/draws.py, "a table pays"), and is used again.
 _KERNELS_PER_TABLE = 2**13
 
 # A quantile takes some ten sums, and with fewer draws than this they cost less than a table.
