@@ -25,8 +25,9 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = (
     {"_caching", "_inspection", "_random", "_validation", "_version"},
     {"covariates", "datasets", "grids", "maps", "outcomes", "support"},
-    {"binary", "distributions", "gp"},
-    {"adapters", "calibrators", "metrics"},
+    {"binary", "codes", "distributions", "gp"},
+    {"adapters", "corrections", "metrics"},
+    {"calibrators"},
     {"audit"},
     {"plots", "regressor"},
     {"notebook", "tables"},

@@ -13,7 +13,9 @@ from regcal.binary import BetaCalibrator, LogisticCalibrator
 from regcal.calibrators import (
     AutoCalibrator,
     Calibrator,
+    ConditionalCalibrator,
     DensityCalibrator,
+    DirichletCalibrator,
     GPCalibrator,
     IdentityCalibrator,
     ImpossibleOutcomesWarning,
@@ -26,6 +28,7 @@ from regcal.calibrators import (
     calibrator_names,
     get_calibrator,
 )
+from regcal.codes import DenseCode, LeastSquaresDecoder, ThresholdCode
 from regcal.distributions import (
     Clipped,
     CrossingQuantilesWarning,
@@ -65,10 +68,13 @@ __all__ = [
     "CalibratedRegressorCV",
     "Calibrator",
     "Clipped",
+    "ConditionalCalibrator",
     "CrossingQuantilesWarning",
     "CustomDistribution",
     "DecisionCost",
+    "DenseCode",
     "DensityCalibrator",
+    "DirichletCalibrator",
     "Distribution",
     "EqualGrid",
     "FileError",
@@ -77,6 +83,7 @@ __all__ = [
     "IdentityCalibrator",
     "ImpossibleOutcomesWarning",
     "IsotonicCalibrator",
+    "LeastSquaresDecoder",
     "LogisticCalibrator",
     "Mixture",
     "MultiQuantileRegressor",
@@ -93,6 +100,7 @@ __all__ = [
     "ScaleCalibrator",
     "ScipyDistribution",
     "StackCalibrator",
+    "ThresholdCode",
     "__version__",
     "as_distribution",
     "audit",

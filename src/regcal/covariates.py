@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
+from zlib import crc32
 
 import numpy as np
 
@@ -55,6 +56,14 @@ class Column:
     def missing(self) -> np.ndarray:
         """Whether each row's value is missing."""
         return np.isnan(self.values) if self.kind == "number" else self.values < 0
+
+    @property
+    def keys(self) -> Array:
+        """Numbers that tell values apart, whatever other levels there are."""
+        if self.kind == "number":
+            return np.where(self.missing, -np.finfo(float).max, self.values)
+        known = [float(crc32(repr(level).encode())) for level in self.levels]
+        return np.array([*known, -1.0])[self.values]
 
 
 @dataclass(frozen=True)
@@ -111,6 +120,55 @@ class Covariates:
         _check_rows(covariates.columns, n_rows)
         return covariates
 
+    @classmethod
+    def chosen(cls, table: Any, which: Any, names: Sequence[str] | None = None) -> "Covariates":
+        """Return some columns of a table.
+
+        Parameters
+        ----------
+        table : as in `of`
+        which : "all", a name, a number, or a sequence of names or numbers
+            A number is the place of a column, from 0.
+        names : sequence of str, optional
+            What columns of a table without names are called.
+
+        Returns
+        -------
+        Covariates
+
+        Examples
+        --------
+        >>> from regcal.covariates import Covariates
+        >>> Covariates.chosen([[1.0, 2.0], [3.0, 4.0]], [1]).names
+        ('x1',)
+        """
+        if not _has_names(table):
+            columns = dict(_named(table))
+            table = (
+                dict(zip(names, columns.values(), strict=True)) if names is not None else columns
+            )
+        own = [str(name) for name in (table if isinstance(table, Mapping) else table.columns)]
+        wanted = own if isinstance(which, str) and which == "all" else _places(which, own)
+        picked = ((name, values) for name, values in _named(table) if name in wanted)
+        return cls.of(dict(picked))
+
+    @classmethod
+    def joined(cls, parts: Sequence["Covariates"]) -> "Covariates":
+        """Return the rows of several tables with the same columns, and all of their levels.
+
+        Parameters
+        ----------
+        parts : sequence of Covariates
+
+        Returns
+        -------
+        Covariates
+        """
+        first = parts[0]
+        for part in parts[1:]:
+            _check_same_columns(first.names, part.names)
+        return cls(tuple(_joined([part[name] for part in parts]) for name in first.names))
+
     def read(self, table: Any, n_rows: int | None = None) -> Self:
         """Return the same columns of another table, by name.
 
@@ -127,13 +185,8 @@ class Covariates:
         Covariates
         """
         other = Covariates.of(table, n_rows)
-        absent = [name for name in self.names if name not in other.names]
-        if absent or (len(other.names) != len(self.names) and not _has_names(table)):
-            msg = (
-                f"The columns are {_listed(other.names)}, but were {_listed(self.names)} before"
-                f"{': ' + _listed(absent) + ' not found' if absent else ''}. Pass the same columns."
-            )
-            raise ValueError(msg)
+        named = [name for name in other.names if name in self.names]
+        _check_same_columns(self.names, tuple(named) if _has_names(table) else other.names)
         return replace(self, columns=tuple(_like(one, other[one.name]) for one in self.columns))
 
     @property
@@ -163,6 +216,26 @@ class Covariates:
         refuse_masked(rows, "rows")
         columns = (replace(one, values=np.atleast_1d(one.values[rows])) for one in self.columns)
         return replace(self, columns=tuple(columns))
+
+
+def _places(which: Any, names: list[str]) -> list[str]:
+    """Return the names of columns that are given by name or by place."""
+    single = isinstance(which, str | int | np.integer)
+    found = []
+    for one in [which] if single else which:
+        if isinstance(one, int | np.integer) and not isinstance(one, bool):
+            known = -len(names) <= one < len(names)
+            found += [names[one]] if known else []
+        else:
+            known = one in names
+            found += [one]
+        if not known:
+            msg = f"There is no column {one!r}. The columns are {_listed(names)}."
+            raise ValueError(msg)
+    if not found:
+        msg = 'No covariates are chosen. Pass "all", names or numbers of columns, or None.'
+        raise ValueError(msg)
+    return found
 
 
 # ---------------------------------------------------------------------------- tables become columns
@@ -329,6 +402,30 @@ def _check_rows(columns: tuple[Column, ...], n_rows: int | None) -> None:
                 "value per row, in the same order."
             )
             raise ValueError(msg)
+
+
+def _check_same_columns(known: tuple[str, ...], names: tuple[str, ...]) -> None:
+    """Refuse columns that are not those of before, in any order."""
+    if set(known) != set(names):
+        absent = [name for name in known if name not in names]
+        msg = (
+            f"The columns are {_listed(names)}, but were {_listed(known)} before"
+            f"{': ' + _listed(absent) + ' not found' if absent else ''}. Pass the same columns."
+        )
+        raise ValueError(msg)
+
+
+def _joined(columns: Sequence[Column]) -> Column:
+    """Return the values of several columns below each other."""
+    first = next((one for one in columns if not one.missing.all()), columns[0])
+    if first.kind == "category":
+        levels = {level for one in columns for level in one.levels}
+        if levels != set(first.levels):
+            known = np.empty(len(levels), dtype=object)
+            known[:] = list(levels)
+            first = _categories(first.name, known, np.zeros(len(known), dtype=bool))
+    parts = [_like(first, one) for one in columns]
+    return replace(first, values=np.concatenate([part.values for part in parts]))
 
 
 def _like(known: Column, column: Column) -> Column:

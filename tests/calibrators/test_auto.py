@@ -81,7 +81,7 @@ def test_rows_are_not_scored_by_what_was_fitted_on_them(rng):
         def _solve(self, observed):
             self.seen_ = set(observed.rows.y.tolist())
 
-        def _transform(self, dist):
+        def _transform(self, dist, covariates):
             return Remembering(dist.loc, dist.scale, self.seen_)
 
     class Remembering(Normal):

@@ -6,6 +6,8 @@ from regcal.calibrators.base import (
     IdentityCalibrator,
     ImpossibleOutcomesWarning,
 )
+from regcal.calibrators.conditional import ConditionalCalibrator, LearnerScore
+from regcal.calibrators.dirichlet import DirichletCalibrator
 from regcal.calibrators.gp_density import DensityCalibrator
 from regcal.calibrators.gp_paper import PaperGPCalibrator
 from regcal.calibrators.gp_threshold import GPCalibrator
@@ -23,11 +25,14 @@ __all__ = [
     "AutoCalibrator",
     "Calibrator",
     "CandidateScore",
+    "ConditionalCalibrator",
     "DensityCalibrator",
+    "DirichletCalibrator",
     "GPCalibrator",
     "IdentityCalibrator",
     "ImpossibleOutcomesWarning",
     "IsotonicCalibrator",
+    "LearnerScore",
     "Observed",
     "OneVsRestCalibrator",
     "PITCalibrator",

@@ -24,6 +24,7 @@ from regcal.calibrators.observed import Observed
 from regcal.calibrators.stack import Objective, StackCalibrator
 from regcal.calibrators.support import Support
 from regcal.calibrators.targets import Targets, dense_thresholds
+from regcal.covariates import Covariates
 from regcal.distributions import Distribution
 
 # From simple to complex. A method that has thresholds enters with several numbers of them.
@@ -37,6 +38,7 @@ _METHODS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("e-beta", {"thresholds": 32}),
     ("isotonic", {}),
 )
+_OF_COVARIATES: tuple[tuple[str, dict[str, Any]], ...] = (("conditional", {}),)
 
 # Rows are dealt into three parts, and each candidate is fitted without each of them. So many rows
 # are halved, which takes half the time: what methods gain from more rows is small then against
@@ -118,7 +120,8 @@ class AutoCalibrator(Calibrator):
     ----------
     candidates : sequence of (str, Calibrator), optional
         Names of your own with calibrators, from simple to complex. By default the identity,
-        scale, PIT, Gaussian-process, e-beta (with 8 and 32 thresholds) and isotonic calibration.
+        scale, PIT, Gaussian-process, e-beta (with 8 and 32 thresholds) and isotonic calibration;
+        with covariates conditional calibration as well.
     objective : {"balanced", "log_score", "crps"}, default="balanced"
         By which scores they are compared: both, or one of them.
     random_state : int, default=0
@@ -154,6 +157,12 @@ class AutoCalibrator(Calibrator):
     """
 
     _needs_density = True
+
+    @property
+    def uses_covariates(self) -> bool:  # type: ignore[override]
+        """Whether a candidate looks at covariates."""
+        candidates = self.candidates
+        return candidates is None or any(one.uses_covariates for _, one in candidates)
 
     def __init__(
         self,
@@ -194,7 +203,9 @@ class AutoCalibrator(Calibrator):
             f"clearly worse than the best, {best.name} with {best.log_score:.3f}"
         )
 
-    def select(self, dist: Any, y: Any, sample_weight: Any = None) -> Calibrator:
+    def select(
+        self, dist: Any, y: Any, sample_weight: Any = None, covariates: Any = None
+    ) -> Calibrator:
         """Compare the candidates and return the chosen one, not fitted.
 
         Parameters
@@ -205,23 +216,41 @@ class AutoCalibrator(Calibrator):
             Their outcomes.
         sample_weight : array-like of shape (n_rows,), optional
             A weight of 2 counts as two rows.
+        covariates : frame, mapping or array-like of shape (n_rows, n_columns), optional
+            What else is known of the rows.
 
         Returns
         -------
         Calibrator
         """
-        observed = Observed.all_of(self, HeldOut.checked(dist, y, sample_weight))
+        return self.select_rows(self.checked_rows(dist, y, sample_weight, covariates))
+
+    def select_rows(self, rows: HeldOut) -> Calibrator:
+        """Return what `select` does, of rows that have been checked.
+
+        Parameters
+        ----------
+        rows : HeldOut
+
+        Returns
+        -------
+        Calibrator
+        """
+        observed = Observed.all_of(self, rows)
         return self._select(observed.modest_rows, observed.targets.support)
 
     def _coordinates(self, targets: Targets) -> tuple[Coordinates, ...]:
         return tuple(
-            one for _, candidate in self._candidates() for one in candidate._coordinates(targets)
+            one
+            for _, candidate in self._candidates(True)
+            for one in candidate._coordinates(targets)
         )
 
     def _solve(self, observed: Observed) -> None:
         """Choose by the rows that are kept, and fit what was chosen on all."""
         chosen = self._select(observed.modest_rows, observed.targets.support)
-        counts = [len(one._coordinates(observed.targets)) for _, one in self._candidates()]
+        known = observed.rows_as_given.covariates is not None
+        counts = [len(one._coordinates(observed.targets)) for _, one in self._candidates(known)]
         ends = np.cumsum([0, *counts])
         which = [
             number
@@ -231,11 +260,11 @@ class AutoCalibrator(Calibrator):
         ]
         self.calibrator_ = chosen._learn(observed.part(chosen, which))
 
-    def _transform(self, dist: Distribution) -> Distribution:
-        return self.calibrator_.transform_latent(dist)
+    def _transform(self, dist: Distribution, covariates: Covariates | None) -> Distribution:
+        return self.calibrator_.transform_rows(dist, covariates)
 
     def _select(self, rows: HeldOut, support: Support) -> Calibrator:
-        candidates = self._candidates()
+        candidates = self._candidates(rows.covariates is not None)
         names = [name for name, _ in candidates]
         n_folds = 2 if rows.weights.sum() >= _MANY_ROWS else 3
         folds = deal(rows, n_folds, self.random_state)
@@ -259,19 +288,32 @@ class AutoCalibrator(Calibrator):
         parts, weights = zip(*used, strict=True)
         return given_support(StackCalibrator(list(parts), list(weights)), support)
 
-    def _candidates(self) -> list[tuple[str, Calibrator]]:
+    def _candidates(self, with_covariates: bool) -> list[tuple[str, Calibrator]]:
+        """Return the candidates; those that look at covariates, if there are any, last."""
         if self.objective not in _PRICES:
             msg = f"objective must be one of {', '.join(_PRICES)}, got {self.objective!r}."
             raise ValueError(msg)
-        candidates = default_candidates() if self.candidates is None else list(self.candidates)
+        if self.candidates is None:
+            candidates = default_candidates(with_covariates)
+        else:
+            candidates = list(self.candidates)
         if not candidates:
             msg = "candidates is empty. Pass at least one pair of a name and a calibrator."
             raise ValueError(msg)
         return candidates
 
 
-def default_candidates() -> list[tuple[str, Calibrator]]:
+def default_candidates(with_covariates: bool = False) -> list[tuple[str, Calibrator]]:
     """Return the candidates of `AutoCalibrator`, from simple to complex.
+
+    Parameters
+    ----------
+    with_covariates : bool, default=False
+        Whether rows have covariates.
+
+    Returns
+    -------
+    list of (str, Calibrator)
 
     Examples
     --------
@@ -285,7 +327,7 @@ def default_candidates() -> list[tuple[str, Calibrator]]:
     known = calibrator_names()
     return [
         (" ".join([name, *map(str, options.values())]), get_calibrator(name, **options))
-        for name, options in _METHODS
+        for name, options in (*_METHODS, *(_OF_COVARIATES if with_covariates else ()))
         if name in known
     ]
 
@@ -316,7 +358,9 @@ def _cross_fitted(
     for train, test in parts:
         latent = rows.dist[test]
         if not isinstance(candidate, IdentityCalibrator):
-            latent = fitted_copy(candidate, rows.take(train), support).transform_latent(latent)
+            fitted = fitted_copy(candidate, rows.take(train), support)
+            known = None if rows.covariates is None else rows.covariates[test]
+            latent = fitted.transform_rows(latent, known)
         predictions.append((test, latent))
     return predictions
 

@@ -22,6 +22,7 @@ from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.observed import Observed, check_observed
 from regcal.calibrators.support import Support
 from regcal.calibrators.targets import Targets
+from regcal.covariates import Covariates
 from regcal.distributions import Distribution, as_distribution
 from regcal.outcomes import Outcomes
 
@@ -47,8 +48,8 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
 
     What `fit` takes may be anything that `as_distribution` understands. A subclass implements
     ``_solve(observed)``, which learns from what was observed of the rows, and
-    ``_transform(dist)``. It names the coordinates in which rows are looked at by ``_coordinates``;
-    without any, it learns from ``observed.rows``, at most 16 384 of them.
+    ``_transform(dist, covariates)``. It names the coordinates in which rows are looked at by
+    ``_coordinates``; without any, it learns from ``observed.rows``, at most 16 384 of them.
 
     Examples
     --------
@@ -61,7 +62,13 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
     # Whether outcomes without a density, which have no probit or no slope, teach it nothing.
     _needs_density = False
 
-    def fit(self, dist: Any, y: Any, sample_weight: Any = None) -> Self:
+    # Whether it looks at covariates.
+    uses_covariates = False
+
+    # The covariates it has learnt from, without their rows.
+    columns_: Covariates | None = None
+
+    def fit(self, dist: Any, y: Any, sample_weight: Any = None, covariates: Any = None) -> Self:
         """Learn from predictions and outcomes of rows the model has not been trained on.
 
         Parameters
@@ -72,12 +79,16 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
             Their outcomes, or what was seen of them.
         sample_weight : array-like of shape (n_rows,), optional
             A weight of 2 counts as two rows.
+        covariates : frame, mapping or array-like of shape (n_rows, n_columns), optional
+            What else is known of the rows, for calibrators that look at it; see
+            `ConditionalCalibrator`.
 
         Returns
         -------
         self
         """
-        observed = Observed.all_of(self, HeldOut.checked(dist, y, sample_weight))
+        rows = self.checked_rows(dist, y, sample_weight, covariates)
+        observed = Observed.all_of(self, rows)
         self._forget()
         self.warn_of_impossible(observed.n_possible, observed.n_rows)
         return self._learn(observed)
@@ -96,7 +107,36 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         self._forget()
         return self._learn(Observed.all_of(self, rows))
 
-    def partial_fit(self, dist: Any, y: Any, sample_weight: Any = None) -> Self:
+    def checked_rows(
+        self, dist: Any, y: Any, sample_weight: Any = None, covariates: Any = None
+    ) -> HeldOut:
+        """Return held-out rows after checking them.
+
+        Parameters
+        ----------
+        dist, y, sample_weight, covariates
+            As for `fit`.
+
+        Returns
+        -------
+        HeldOut
+        """
+        if covariates is not None:
+            self._check_looks_at_covariates()
+        return HeldOut.checked(dist, y, sample_weight, covariates)
+
+    def _check_looks_at_covariates(self) -> None:
+        if not self.uses_covariates:
+            msg = (
+                f"{type(self).__name__} does not look at covariates. Use "
+                f'"conditional" (ConditionalCalibrator, which puts another calibrator on top) or '
+                f'"auto", or pass no covariates.'
+            )
+            raise ValueError(msg)
+
+    def partial_fit(
+        self, dist: Any, y: Any, sample_weight: Any = None, covariates: Any = None
+    ) -> Self:
         """Learn from more rows, in addition to those of earlier calls.
 
         The rows go into `observed_`, whose size is bounded, and the calibrator is fitted anew
@@ -104,7 +144,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
 
         Parameters
         ----------
-        dist, y, sample_weight
+        dist, y, sample_weight, covariates
             As for `fit`.
 
         Returns
@@ -121,7 +161,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
                 raise ValueError(msg)
             self.observed_ = self.new_observed()
         before = self.observed_.n_rows - self.observed_.n_possible
-        observed = self.observed_.add(dist, y, sample_weight)
+        observed = self.observed_.add(dist, y, sample_weight, covariates)
         self.warn_of_impossible(observed.n_possible + before, observed.n_rows)
         return self._learn(observed)
 
@@ -133,7 +173,8 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
 
         Parameters
         ----------
-        batches : iterable of (dist, y) or (dist, y, sample_weight)
+        batches : iterable of (dist, y), (dist, y, sample_weight) or \
+                (dist, y, sample_weight, covariates)
 
         Returns
         -------
@@ -150,10 +191,11 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         """
         observed = self.new_observed()
         for batch in batches:
-            if not (isinstance(batch, tuple | list) and len(batch) in (2, 3)):
+            if not (isinstance(batch, tuple | list) and len(batch) in (2, 3, 4)):
                 msg = (
-                    "Every batch must be (dist, y) or (dist, y, sample_weight), got a "
-                    f"{type(batch).__name__}. Pass a list of batches, also for a single one."
+                    "Every batch must be (dist, y), (dist, y, sample_weight) or (dist, y, "
+                    f"sample_weight, covariates), got a {type(batch).__name__}. Pass a list of "
+                    "batches, also for a single one."
                 )
                 raise TypeError(msg)
             observed.add(*batch)
@@ -214,21 +256,23 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
             )
             warnings.warn(msg, ImpossibleOutcomesWarning, stacklevel=3)
 
-    def transform(self, dist: Any) -> Distribution:
+    def transform(self, dist: Any, covariates: Any = None) -> Distribution:
         """Return the calibrated distributions of new predictions.
 
         Parameters
         ----------
         dist : Distribution or anything `as_distribution` takes
+        covariates : frame, mapping or array-like of shape (n_rows, n_columns), optional
+            The columns that `fit` was given, if it was given any.
 
         Returns
         -------
         Distribution
         """
-        latent = self.transform_latent(dist)
+        latent = self.transform_latent(dist, covariates)
         return self.support_.through(latent)
 
-    def transform_latent(self, dist: Any) -> Distribution:
+    def transform_latent(self, dist: Any, covariates: Any = None) -> Distribution:
         """Return calibrated distributions of the variable behind what is seen.
 
         It is what `transform` returns before ends of the support and rounding are applied.
@@ -236,13 +280,49 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         Parameters
         ----------
         dist : Distribution or anything `as_distribution` takes
+        covariates : as in `transform`
 
         Returns
         -------
         Distribution
         """
         check_is_fitted(self, "n_rows_seen_")
-        return self._transform(as_distribution(dist))
+        dist = as_distribution(dist)
+        return self._transform(dist, self._read(covariates, len(dist)))
+
+    def transform_rows(self, dist: Distribution, covariates: Covariates | None) -> Distribution:
+        """Return what `transform_latent` does, of rows whose covariates it may not look at.
+
+        Parameters
+        ----------
+        dist : Distribution
+        covariates : Covariates, optional
+
+        Returns
+        -------
+        Distribution
+        """
+        return self.transform_latent(dist, covariates if self.uses_covariates else None)
+
+    def _read(self, covariates: Any, n_rows: int) -> Covariates | None:
+        """Return the covariates of new rows as those of earlier ones were."""
+        if covariates is None and self.columns_ is None:
+            return None
+        if covariates is None:
+            assert self.columns_ is not None
+            msg = (
+                f"This {type(self).__name__} has learnt from the covariates "
+                f"{', '.join(self.columns_.names)}. Pass those of the new rows: covariates=."
+            )
+            raise ValueError(msg)
+        self._check_looks_at_covariates()
+        if self.columns_ is None:
+            msg = (
+                f"This {type(self).__name__} was fitted without covariates, so it has no use for "
+                "them. Pass covariates to fit as well."
+            )
+            raise ValueError(msg)
+        return self.columns_.read(covariates, n_rows)
 
     def _learn(self, observed: Observed) -> Self:
         if observed.n_rows == 0:
@@ -259,9 +339,17 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         self._warn_of_lost_ends(observed.targets.support)
         self.support_ = observed.targets.support
         self.n_rows_seen_ = observed.n_rows
+        self._remember_columns(observed.rows_as_given.covariates)
         with _libraries().limit(limits=1, user_api="blas"):
             self._solve(observed)
         return self
+
+    def _remember_columns(self, covariates: Covariates | None) -> None:
+        """Keep how covariates are to be read, if it looks at them."""
+        if self.uses_covariates and covariates is not None:
+            self.columns_ = covariates[:0]
+        elif "columns_" in vars(self):
+            del self.columns_  # of an earlier fit
 
     def _warn_of_lost_ends(self, support: Support) -> None:
         """Tell when outcomes have passed an end that earlier ones seemed to pile up at."""
@@ -291,7 +379,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
     def _solve(self, observed: Observed) -> None: ...
 
     @abstractmethod
-    def _transform(self, dist: Distribution) -> Distribution: ...
+    def _transform(self, dist: Distribution, covariates: Covariates | None) -> Distribution: ...
 
 
 @cache
@@ -341,7 +429,7 @@ class IdentityCalibrator(Calibrator):
     def _solve(self, observed: Observed) -> None:
         pass
 
-    def _transform(self, dist: Distribution) -> Distribution:
+    def _transform(self, dist: Distribution, covariates: Covariates | None) -> Distribution:
         return dist
 
 

@@ -10,6 +10,7 @@ from regcal._validation import Array, as_float_array
 from regcal.calibrators.axes import LARGEST_PROBIT, MapAxes
 from regcal.calibrators.base import Calibrator
 from regcal.calibrators.gp_steps import Prior
+from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Transformed
 from regcal.gp import FittedProcess
 from regcal.maps import ProbitMap, Surface
@@ -75,5 +76,5 @@ class ProcessCalibrator(Calibrator):
         averaged = self.prior_.link.average(self.prior_.mean(u) + mean, variance).reshape(t.shape)
         return (averaged, np.sqrt(variance).reshape(t.shape)) if return_std else averaged
 
-    def _transform(self, dist: Distribution) -> Distribution:
+    def _transform(self, dist: Distribution, covariates: Covariates | None) -> Distribution:
         return Transformed(dist, self.map_)

@@ -18,6 +18,7 @@ from regcal.calibrators.axes import LARGEST_PROBIT, MapAxes
 from regcal.calibrators.base import Calibrator
 from regcal.calibrators.gp_steps import faded_surface
 from regcal.calibrators.observed import Observed
+from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Segmented, Transformed, as_distribution
 from regcal.distributions.segmented import keep_masses
 from regcal.maps import Surface
@@ -215,6 +216,6 @@ class PaperGPCalibrator(Calibrator):
         eta = ndtri(np.clip(probability, 1e-12, 1 - 1e-12))
         return faded_surface(u, t, eta, self.axes_.axis)
 
-    def _transform(self, dist: Distribution) -> Distribution:
+    def _transform(self, dist: Distribution, covariates: Covariates | None) -> Distribution:
         calibrated = Transformed(dist, self.map_)
         return Segmented(calibrated, self.prediction_thresholds_, keep_masses, uniform=True)

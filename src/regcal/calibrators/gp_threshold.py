@@ -32,6 +32,7 @@ from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.labels import expected_below, known_below, learn_labels
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.targets import Targets
+from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Segmented, Transformed
 from regcal.distributions.segmented import keep_masses
 from regcal.gp import (
@@ -254,8 +255,8 @@ class GPCalibrator(ProcessCalibrator):
     def _surface(self) -> Surface:
         return self.prior_.surface(self.process_, self.axes_, self.start_)
 
-    def _transform(self, dist: Distribution) -> Distribution:
-        calibrated = super()._transform(dist)
+    def _transform(self, dist: Distribution, covariates: Covariates | None) -> Distribution:
+        calibrated = super()._transform(dist, covariates)
         if self.prediction_thresholds_ is None:
             return calibrated
         # Section 5: the density is the difference quotient between neighbouring thresholds.

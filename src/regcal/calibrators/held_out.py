@@ -11,6 +11,7 @@ from scipy.special import ndtr
 from regcal._caching import WithoutCaches
 from regcal._validation import Array, check_weights
 from regcal.calibrators.support import Support
+from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Quantiles, as_distribution, concatenate
 from regcal.distributions.stacked import joined
 from regcal.outcomes import Outcomes, check_outcomes
@@ -46,19 +47,28 @@ class HeldOut(WithoutCaches):
     dist : Distribution
     seen : Outcomes
     weights : ndarray of shape (n_rows,)
+    covariates : Covariates, optional
+        What else is known of the rows.
+    groups : ndarray of shape (n_rows,), optional
+        Numbers of groups whose rows belong together: none is learnt from to judge another.
     """
 
     dist: Distribution
     seen: Outcomes
     weights: Array
+    covariates: Covariates | None = None
+    groups: np.ndarray | None = None
 
     @classmethod
-    def checked(cls, dist: Any, y: Any, sample_weight: Any = None) -> "HeldOut":
+    def checked(
+        cls, dist: Any, y: Any, sample_weight: Any = None, covariates: Any = None
+    ) -> "HeldOut":
         """Return the rows that count, after checking what the user passed."""
         dist = as_distribution(dist)
         outcomes = check_outcomes(y, len(dist))
         weights = check_weights(sample_weight, len(dist))
-        return cls(dist, outcomes, weights).counted()
+        known = None if covariates is None else Covariates.of(covariates, len(dist))
+        return cls(dist, outcomes, weights, known).counted()
 
     @classmethod
     def joined(cls, parts: Sequence["HeldOut"]) -> "HeldOut":
@@ -77,6 +87,8 @@ class HeldOut(WithoutCaches):
             concatenate(dists) if whole is None else whole,
             Outcomes.unchecked(lower, upper),
             weights,
+            _joined_covariates([part.covariates for part in parts]),
+            _joined_groups([part.groups for part in parts]),
         )
         if all("_at_outcomes" in vars(part) for part in parts):
             known = zip(*(part._at_outcomes for part in parts), strict=True)
@@ -130,8 +142,14 @@ class HeldOut(WithoutCaches):
     @cached_property
     def distinct(self) -> np.ndarray:
         """The number of each row among the distinct ones, in the order of z and y."""
-        columns = np.column_stack([self.z, self.seen.lower, self.seen.upper])
+        columns = np.column_stack([self.z, self.seen.lower, self.seen.upper, *self._keys])
         return np.unique(without_last_digits(columns), axis=0, return_inverse=True)[1].ravel()
+
+    @property
+    def _keys(self) -> list[Array]:
+        """Numbers that tell the covariates and groups of rows apart."""
+        known = [] if self.covariates is None else [one.keys for one in self.covariates.columns]
+        return known if self.groups is None else [*known, self.groups.astype(float)]
 
     @property
     def constant(self) -> bool:
@@ -163,7 +181,10 @@ class HeldOut(WithoutCaches):
 
     def take(self, places: Any) -> "HeldOut":
         """Return some of the rows."""
-        part = HeldOut(self.dist[places], self.seen[places], self.weights[places])
+        covariates = None if self.covariates is None else self.covariates.take(places)
+        groups = None if self.groups is None else self.groups[places]
+        parts = (self.dist[places], self.seen[places], self.weights[places])
+        part = HeldOut(*parts, covariates, groups)
         if "exact" in vars(self):
             vars(part)["exact"] = self.exact[places]
         return self._with_known(part, places)
@@ -175,6 +196,15 @@ class HeldOut(WithoutCaches):
     def with_dist(self, dist: Distribution) -> "HeldOut":
         """Return the rows with the same predictions in another form."""
         return self._with_known(replace(self, dist=dist), slice(None))
+
+    def predicted(self, dist: Distribution) -> "HeldOut":
+        """Return the rows with other predictions."""
+        return replace(self, dist=dist)
+
+    def merged(self) -> "HeldOut":
+        """Return each distinct row once, in the order of z and y, with the weight of its like."""
+        _, first = np.unique(self.distinct, return_index=True)
+        return self.take(first).reweighted(np.bincount(self.distinct, self.weights).astype(float))
 
     def _with_known(self, part: "HeldOut", places: Any) -> "HeldOut":
         """Give a part of these rows what is known of them."""
@@ -191,8 +221,9 @@ class Sample:
     for a uniform U. With the largest priority that was dropped, max(w, dropped) is an unbiased
     weight for what a kept row stands for, and samples of disjoint sets of rows merge.
 
-    U follows from the row itself, from seven digits of the outcome and of its probit: neither the
-    order of rows nor the last digit of a number matters, and rows that are equal are one row.
+    U follows from the row itself, from seven digits of the outcome, of its probit and of
+    covariates: neither the order of rows nor the last digit of a number matters, and rows that are
+    equal are one row.
 
     Parameters
     ----------
@@ -287,6 +318,23 @@ class Sample:
         return self if len(self.parts) == 1 and len(self) <= MAX_ROWS else self.trimmed()
 
 
+def _joined_covariates(parts: Sequence[Covariates | None]) -> Covariates | None:
+    """Return the covariates of several parts, all of which have them or none."""
+    known = [part for part in parts if part is not None]
+    if not known:
+        return None
+    if len(known) < len(parts):
+        msg = "Some rows have covariates and others have none. Pass them with every batch."
+        raise ValueError(msg)
+    return Covariates.joined(known)
+
+
+def _joined_groups(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
+    """Return the groups of several parts, all of which have them or none."""
+    known = [part for part in parts if part is not None]
+    return np.concatenate(known) if known else None
+
+
 def _plain(dist: Distribution) -> Distribution:
     """Return rows that hold nothing but their own arrays; a table of quantiles if need be."""
     if joined([dist, dist]) is not None:
@@ -295,15 +343,18 @@ def _plain(dist: Distribution) -> Distribution:
 
 
 def deal(rows: HeldOut, n_folds: int, seed: int) -> np.ndarray:
-    """Return a fold per row, at random but for equal rows, which stay together."""
-    order = np.random.default_rng(seed).permutation(int(rows.distinct.max()) + 1)
-    return (order % n_folds)[rows.distinct]
+    """Return a fold per row, at random but for equal rows and for groups, which stay together."""
+    units = rows.distinct
+    if rows.groups is not None and np.ptp(rows.groups) > 0:
+        units = np.unique(rows.groups, return_inverse=True)[1]
+    order = np.random.default_rng(seed).permutation(int(units.max()) + 1)
+    return (order % n_folds)[units]
 
 
 def uniforms_of(rows: HeldOut) -> Array:
-    """Return numbers in (0, 1] that look random and follow from each row's z and y alone."""
+    """Return numbers in (0, 1] that look random and follow from what each row holds alone."""
     mixed = np.zeros(len(rows), dtype=np.uint64)
-    for values in (rows.z, rows.y):
+    for values in (rows.z, rows.y, *rows._keys):
         mixed = _scrambled(mixed ^ _seven_digits(values))
     if not rows.seen.exact_rows.all():
         widths = _seven_digits(rows.seen.upper - rows.seen.lower)

@@ -20,6 +20,7 @@ from regcal.calibrators.held_out import HeldOut, deal
 from regcal.calibrators.labels import expected_below, known_below, learn_labels
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.targets import Targets, dense_thresholds, power_of_two
+from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Segmented
 from regcal.maps import Axis
 
@@ -222,11 +223,11 @@ class IsotonicCalibrator(Calibrator):
         def learn(expected: list[Points]) -> Callable[[Distribution], Distribution]:
             places, masses = isotonic_masses(Points.joined([known, *expected]), index)
             self.table_ = IndexTable(index, places, masses @ kernel, share)
-            return self._transform
+            return self.transform_latent
 
         learn_labels(index, observed.rows, learn)
 
-    def _transform(self, dist: Distribution) -> Distribution:
+    def _transform(self, dist: Distribution, covariates: Covariates | None) -> Distribution:
         return Segmented(dist, self.thresholds_, self.table_, uniform=True)
 
 

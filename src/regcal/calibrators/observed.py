@@ -167,7 +167,7 @@ class Observed(WithoutCaches):
 
     # ------------------------------------------------------------------------------------- adding
 
-    def add(self, dist: Any, y: Any, sample_weight: Any = None) -> Self:
+    def add(self, dist: Any, y: Any, sample_weight: Any = None, covariates: Any = None) -> Self:
         """Add rows; none are fine.
 
         Parameters
@@ -175,6 +175,7 @@ class Observed(WithoutCaches):
         dist : Distribution or anything `as_distribution` takes
         y : array-like of shape (n_rows,), Outcomes, or a structured array of (event, time)
         sample_weight : array-like of shape (n_rows,), optional
+        covariates : frame, mapping or array-like of shape (n_rows, n_columns), optional
 
         Returns
         -------
@@ -183,7 +184,7 @@ class Observed(WithoutCaches):
         seen = y.lower if isinstance(y, Outcomes) else y
         if np.shape(seen) == (0,) and hasattr(dist, "__len__") and len(dist) == 0:
             return self
-        rows = HeldOut.checked(dist, y, sample_weight)
+        rows = self.calibrator.checked_rows(dist, y, sample_weight, covariates)
         # copied, since the caller may use the arrays for the next batch
         return self.add_rows(rows.take(np.arange(len(rows))))
 

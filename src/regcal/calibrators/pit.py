@@ -20,6 +20,7 @@ from regcal.calibrators.held_out import without_last_digits
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.scale import check_prior_rows, solve_scale
 from regcal.calibrators.targets import Targets
+from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Transformed
 from regcal.gp import DenseDesign, IntervalTerm
 from regcal.maps import PiecewiseMap
@@ -119,7 +120,7 @@ class PITCalibrator(Calibrator):
         else:
             self.map_ = solve_empirical_pit(outcomes, intervals)
 
-    def _transform(self, dist: Distribution) -> Distribution:
+    def _transform(self, dist: Distribution, covariates: Covariates | None) -> Distribution:
         return Transformed(dist, self.map_)
 
 

@@ -8,6 +8,7 @@ from sklearn.isotonic import IsotonicRegression
 from regcal.binary import BetaCalibrator, LogisticCalibrator
 from regcal.calibrators.auto import AutoCalibrator
 from regcal.calibrators.base import Calibrator, IdentityCalibrator
+from regcal.calibrators.conditional import ConditionalCalibrator
 from regcal.calibrators.gp_density import DensityCalibrator
 from regcal.calibrators.gp_paper import PaperGPCalibrator
 from regcal.calibrators.gp_threshold import GPCalibrator
@@ -33,6 +34,7 @@ _BY_NAME: dict[str, Callable[..., Calibrator]] = {
     "gpc": GPCalibrator,
     "gpc-paper": PaperGPCalibrator,
     "gp-density": DensityCalibrator,
+    "conditional": ConditionalCalibrator,
     "auto": AutoCalibrator,
 }
 

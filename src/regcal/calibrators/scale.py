@@ -8,6 +8,7 @@ from regcal.calibrators.base import Calibrator
 from regcal.calibrators.cells import Coordinates, IntervalCoordinates, OutcomeCoordinates, Points
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.targets import Targets, weighted_median
+from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Transformed
 from regcal.gp import interval_derivatives
 from regcal.maps import ScaleMap
@@ -79,7 +80,7 @@ class ScaleCalibrator(Calibrator):
         """The factor on the spread."""
         return self.map_.factor
 
-    def _transform(self, dist: Distribution) -> Distribution:
+    def _transform(self, dist: Distribution, covariates: Covariates | None) -> Distribution:
         return Transformed(dist, self.map_)
 
 

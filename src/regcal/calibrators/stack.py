@@ -13,6 +13,7 @@ from regcal.calibrators.base import Calibrator, given_support
 from regcal.calibrators.cells import Coordinates
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.targets import Targets
+from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Mixture
 
 # Weights are settled when the objective rises by less; limits are kept to so much.
@@ -73,6 +74,11 @@ class StackCalibrator(Calibrator):
     def _needs_density(self) -> bool:  # type: ignore[override]
         return any(part._needs_density for _, part in self.calibrators)
 
+    @property
+    def uses_covariates(self) -> bool:  # type: ignore[override]
+        """Whether a part looks at covariates."""
+        return any(part.uses_covariates for _, part in self.calibrators)
+
     def _coordinates(self, targets: Targets) -> tuple[Coordinates, ...]:
         return tuple(one for _, part in self.calibrators for one in part._coordinates(targets))
 
@@ -99,8 +105,9 @@ class StackCalibrator(Calibrator):
             raise ValueError(msg)
         return weights / weights.sum()
 
-    def _transform(self, dist: Distribution) -> Distribution:
-        return Mixture([part.transform_latent(dist) for part in self.parts_], self.weights_)
+    def _transform(self, dist: Distribution, covariates: Covariates | None) -> Distribution:
+        parts = [part.transform_rows(dist, covariates) for part in self.parts_]
+        return Mixture(parts, self.weights_)
 
 
 # ----------------------------------------------------------------------------------------- weights

@@ -19,10 +19,14 @@ from regcal.maps import Curve, Path, log_change
 
 
 class Map(Protocol):
-    """What can be applied to a base: a `ProbitMap` or a `Surface`."""
+    """What can be applied to a base: a `ProbitMap`, `RowLines` or a `Surface`."""
 
     def along(self, path: Path) -> Curve:
         """Return the increasing curves that rows follow."""
+        ...
+
+    def take(self, rows: np.ndarray) -> "Map":
+        """Return the map of some rows."""
         ...
 
 
@@ -65,7 +69,7 @@ class Transformed(ProbitDistribution):
     ----------
     base : Distribution
         The distributions to change.
-    mapping : ProbitMap or Surface
+    mapping : ProbitMap, RowLines or Surface
         See `regcal.maps`.
 
     Examples
@@ -89,7 +93,7 @@ class Transformed(ProbitDistribution):
         return [self.base._kind(), type(self.mapping).__name__]
 
     def _take(self, rows: np.ndarray) -> Self:
-        return type(self)(self.base._take(rows), self.mapping)
+        return type(self)(self.base._take(rows), self.mapping.take(rows))
 
     def _row_work(self, n_points: int) -> int:
         return self.base._row_work(n_points) + self._curve.row_work(n_points)

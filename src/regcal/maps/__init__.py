@@ -6,6 +6,7 @@ applies them.
 
 from regcal.maps.axis import Axis
 from regcal.maps.base import Chain, Curve, Path, ProbitMap, log_change
+from regcal.maps.lines import RowLines
 from regcal.maps.piecewise import PiecewiseMap
 from regcal.maps.scale import ScaleMap
 from regcal.maps.spline import RationalQuadraticSpline, count_reached
@@ -19,6 +20,7 @@ __all__ = [
     "PiecewiseMap",
     "ProbitMap",
     "RationalQuadraticSpline",
+    "RowLines",
     "ScaleMap",
     "Surface",
     "count_reached",

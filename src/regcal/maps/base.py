@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -43,8 +43,8 @@ class Curve(Protocol):
         ...
 
     @property
-    def smallest_slope(self) -> float | None:
-        """The smallest slope anywhere, or None if it is not known."""
+    def smallest_slope(self) -> float | Array | None:
+        """The smallest slope anywhere or of each row, or None if it is not known."""
         ...
 
     def __call__(self, z: Array) -> Array:
@@ -109,6 +109,10 @@ class ProbitMap(ABC):
         """Return itself: every row has the same curve."""
         return self
 
+    def take(self, rows: np.ndarray) -> Self:
+        """Return itself: it holds nothing of single rows."""
+        return self
+
     def row_work(self, n_points: int) -> int:
         """Return how many temporary values a row with so many points costs."""
         return 2 * n_points
@@ -127,7 +131,7 @@ class Chain:
         return np.concatenate([self.first.knots, self.first.inverse(self.second.knots)])
 
     @property
-    def smallest_slope(self) -> float | None:
+    def smallest_slope(self) -> float | Array | None:
         """The smallest slope, if it is known."""
         later = self.second.smallest_slope
         return None if later is None else self.first.smallest_slope * later

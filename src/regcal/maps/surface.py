@@ -7,6 +7,7 @@ sure of it row by row.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from scipy.interpolate import RectBivariateSpline
@@ -74,6 +75,10 @@ class Surface(WithoutCaches):
     def table(self) -> "SurfaceTable":
         """The map at the nodes, computed when it is first used."""
         return SurfaceTable.of(self)
+
+    def take(self, rows: np.ndarray) -> Self:
+        """Return itself: it holds nothing of single rows."""
+        return self
 
     def along(self, path: Path) -> Curve:
         """Return the curves that rows follow, increasing by construction.

@@ -1,0 +1,233 @@
+"""Sums of smooth functions of one covariate each, whose sizes the evidence decides."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, lapack
+
+from regcal._validation import Array
+from regcal.corrections.base import Learner, Regression
+from regcal.covariates import Column, Covariates
+
+# A smooth function of a number is a line and so many cosines of its rank.
+_N_COSINES = 12
+
+# Ranks are known at so many quantiles.
+_N_QUANTILES = 65
+
+# The prior variance of the k-th cosine falls with this power of k, as that of a cubic smoothing
+# spline does (Wahba, 1990).
+_DECAY = 4.0
+
+# Sizes are settled when the effective number of parameters moves by less.
+_SETTLED, _MAX_STEPS = 1e-2, 60
+
+# A term with fewer effective parameters than this is taken to be nothing.
+_LEAST_EFFECT = 1e-3
+
+
+# -------------------------------------------------------------------------------------------- terms
+
+
+@dataclass(frozen=True)
+class SmoothTerm:
+    """Smooth functions of a number: a line and cosines of its rank, and what a missing one does."""
+
+    name: str
+    quantiles: Array
+    ranks: Array
+
+    @classmethod
+    def over(cls, column: Column, weights: Array) -> "SmoothTerm":
+        """Return the functions for numbers like these."""
+        known = ~column.missing
+        values, place = np.unique(column.values[known], return_inverse=True)
+        if len(values) == 0:
+            return cls(column.name, np.zeros(1), np.zeros(1))
+        shares = np.bincount(place, weights[known], minlength=len(values))
+        ranks = (np.cumsum(shares) - 0.5 * shares) / shares.sum()
+        # the extremes are at 0 and 1
+        ranks = (ranks - ranks[0]) / (ranks[-1] - ranks[0] or 1.0)
+        if len(values) > _N_QUANTILES:
+            levels = np.linspace(0.0, 1.0, _N_QUANTILES)
+            return cls(column.name, np.interp(levels, ranks, values), levels)
+        return cls(column.name, values, ranks)
+
+    @property
+    def precisions(self) -> Array:
+        """Prior precisions of the functions, up to the size of the term."""
+        k = np.arange(1, self.n_cosines + 1)
+        return np.concatenate([[1.0, 1.0], k**_DECAY])
+
+    @property
+    def n_cosines(self) -> int:
+        """The number of cosines: fewer than there are values."""
+        return int(min(_N_COSINES, max(len(self.ranks) - 2, 0)))
+
+    def functions(self, column: Column) -> Array:
+        """Return the functions at the values of a column, (n_rows, n_functions)."""
+        missing = column.missing
+        rank = np.interp(column.values, self.quantiles, self.ranks)[:, np.newaxis]
+        waves = np.cos(np.pi * np.arange(1, self.n_cosines + 1) * rank)
+        known = np.concatenate([2.0 * rank - 1.0, waves], axis=1)
+        known[missing] = 0.0
+        return np.concatenate([missing[:, np.newaxis].astype(float), known], axis=1)
+
+
+@dataclass(frozen=True)
+class LevelTerm:
+    """A number of its own for each category, and for a missing one."""
+
+    name: str
+    n_levels: int
+
+    @property
+    def precisions(self) -> Array:
+        """Prior precisions of the functions, up to the size of the term."""
+        return np.ones(self.n_levels + 1)
+
+    def functions(self, column: Column) -> Array:
+        """Return the functions at the values of a column, (n_rows, n_functions)."""
+        return np.eye(self.n_levels + 1)[column.values]  # -1, a missing one, is the last
+
+
+Term = SmoothTerm | LevelTerm
+
+
+def term_of(column: Column, weights: Array) -> Term:
+    """Return the functions for values like these."""
+    if column.kind == "number":
+        return SmoothTerm.over(column, weights)
+    return LevelTerm(column.name, len(column.levels))
+
+
+# --------------------------------------------------------------------------------------- regression
+
+
+@dataclass(frozen=True)
+class Additive:
+    """A constant and a sum of terms.
+
+    Parameters
+    ----------
+    terms : tuple of SmoothTerm or LevelTerm
+    coefficients : tuple of ndarray
+        Of the functions of each term.
+    constant : float
+    centres : tuple of ndarray
+        Means of the functions of each term over the rows that it was learnt from.
+    covariances : tuple of ndarray
+        Posterior covariances of the coefficients of each term, given the sizes of all.
+    variance : float
+        Posterior variance of the sum where all functions are at their means.
+    """
+
+    terms: tuple[Term, ...]
+    coefficients: tuple[Array, ...]
+    constant: float
+    centres: tuple[Array, ...]
+    covariances: tuple[Array, ...]
+    variance: float
+
+    def __call__(self, columns: Covariates) -> Array:
+        """Return the sum at each row."""
+        total = np.full(len(columns), self.constant)
+        for term, own in zip(self.terms, self.coefficients, strict=True):
+            total += term.functions(columns[term.name]) @ own
+        return total
+
+    def error(self, column: Column) -> Array:
+        """Return the posterior deviation of the sum along one covariate, others at their means."""
+        names = [term.name for term in self.terms]
+        k = names.index(column.name)
+        design = self.terms[k].functions(column) - self.centres[k]
+        own = np.einsum("ij,jk,ik->i", design, self.covariances[k], design)
+        return np.sqrt(self.variance + np.maximum(own, 0.0))
+
+
+class AdditiveLearner(Learner):
+    """Learns sums of smooth functions of one covariate each."""
+
+    def learn_shift(self, columns: Covariates, outcomes: Array, weights: Array) -> Regression:
+        """Return the mean of outcomes as a function of covariates."""
+        return _learnt(columns, weights, lambda fitted: outcomes, float(outcomes @ weights))
+
+    def learn_log_factor(self, columns: Covariates, squares: Array, weights: Array) -> Regression:
+        """Return half the log of the mean of squares as a function of covariates.
+
+        Squares have a gamma distribution, whose scores are those of a least-squares problem with
+        a response that moves with the fit (McCullagh and Nelder, 1989).
+        """
+        start = 0.5 * np.log(squares @ weights / weights.sum())
+
+        def response(fitted: Array) -> Array:
+            steps = 0.5 * (squares * np.exp(-2.0 * fitted) - 1.0)
+            return fitted + np.clip(steps, -0.5, 2.0)
+
+        return _learnt(columns, weights, response, float(start * weights.sum()))
+
+
+def _learnt(
+    columns: Covariates, weights: Array, response: Callable[[Array], Array], total: float
+) -> Additive:
+    """Return the sum of terms with the most evidence.
+
+    Each term has a prior whose size is a parameter: those of a term without signal shrink to 0. The
+    sizes and the variance of the response maximise the evidence (MacKay, 1992).
+    """
+    terms = tuple(term_of(column, weights) for column in columns.columns)
+    blocks = [term.functions(columns[term.name]) for term in terms]
+    owner = np.repeat(np.arange(len(terms)), [block.shape[1] for block in blocks])
+    design = np.concatenate(blocks, axis=1)
+    means = weights @ design / weights.sum()
+    design = design - means
+    precisions = np.concatenate([term.precisions for term in terms])
+    gram = (design * weights[:, np.newaxis]).T @ design
+    sizes = np.full(len(terms), 1.0)  # precisions of the terms
+    used = np.ones(len(terms), dtype=bool)
+    beta = np.zeros(len(owner))
+    constant = total / weights.sum()
+    effects = np.zeros(len(terms))
+    n = weights.sum()
+    solved, lower = np.empty(0, dtype=np.intp), np.empty((0, 0))
+    for _ in range(_MAX_STEPS):
+        fitted = constant + design @ beta
+        v = response(fitted)
+        constant = float(weights @ v / n)
+        residual = v - constant - design @ beta
+        noise = max(float(weights @ residual**2) / max(n - 1.0 - effects.sum(), 0.1 * n), 1e-12)
+        active = used[owner]
+        penalty = (precisions * sizes[owner])[active] * noise
+        which = np.flatnonzero(active)
+        if len(which) == 0:
+            break
+        inner = gram[np.ix_(which, which)] + np.diag(penalty)
+        factor = cho_factor(inner, lower=True)
+        beta = np.zeros(len(owner))
+        beta[which] = cho_solve(factor, design[:, which].T @ (weights * (v - constant)))
+        inverse = lapack.dpotri(factor[0], lower=1)[0]
+        # how much of each coefficient the data decide rather than the prior
+        decided = 1.0 - penalty * np.diag(inverse)
+        solved, lower = which, noise * np.tril(inverse)
+        before = effects
+        effects = np.bincount(owner[which], decided, minlength=len(terms)).astype(float)
+        squares = np.bincount(owner, precisions * beta**2, minlength=len(terms))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            sizes = np.where(used, np.clip(effects / squares, 1e-6, 1e12), sizes)
+        used &= effects > _LEAST_EFFECT
+        beta[~used[owner]] = 0.0
+        if np.abs(effects - before).max(initial=0.0) < _SETTLED:
+            break
+    covariance = np.zeros_like(gram)
+    covariance[np.ix_(solved, solved)] = lower + np.tril(lower, -1).T
+    covariance[~used[owner]] = 0.0
+    own = [np.flatnonzero(owner == k) for k in range(len(terms))]
+    return Additive(
+        terms,
+        tuple(beta[k] for k in own),
+        constant - float(means @ beta),
+        tuple(means[k] for k in own),
+        tuple(covariance[np.ix_(k, k)] for k in own),
+        noise / n,
+    )

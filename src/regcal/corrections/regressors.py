@@ -1,0 +1,89 @@
+"""Corrections learnt by regressors of scikit-learn."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from regcal._validation import Array
+from regcal.corrections.base import Learner, Regression
+from regcal.covariates import Column, Covariates
+
+# Categories beyond so many are taken together with missing ones; scikit-learn's trees take 255.
+_MOST_LEVELS = 250
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A fitted regressor of a table of numbers.
+
+    Parameters
+    ----------
+    regressor : estimator
+    log : bool
+        Whether half the log of its answer is meant.
+    smallest : float
+        Lower limit of its answers before the log.
+    """
+
+    regressor: Any
+    log: bool = False
+    smallest: float = 0.0
+
+    def __call__(self, columns: Covariates) -> Array:
+        """Return its answer for each row."""
+        answer = np.asarray(self.regressor.predict(as_table(columns)), dtype=float)
+        return 0.5 * np.log(np.maximum(answer, self.smallest)) if self.log else answer
+
+
+@dataclass(frozen=True)
+class RegressorLearner(Learner):
+    """Learns with two regressors: one for the mean of outcomes, one for the mean of squares."""
+
+    shift: Any
+    squares: Any
+
+    def learn_shift(self, columns: Covariates, outcomes: Array, weights: Array) -> Regression:
+        """Return the mean of outcomes as a function of covariates."""
+        return Fitted(_fitted(self.shift, columns, outcomes, weights))
+
+    def learn_log_factor(self, columns: Covariates, squares: Array, weights: Array) -> Regression:
+        """Return half the log of the mean of squares as a function of covariates."""
+        mean = float(squares @ weights / weights.sum())
+        squares = np.maximum(squares, 1e-12 * mean)  # which a gamma distribution asks for
+        return Fitted(_fitted(self.squares, columns, squares, weights), True, 1e-3 * mean)
+
+
+def _fitted(regressor: Any, columns: Covariates, y: Array, weights: Array) -> Any:
+    return clone(regressor).fit(as_table(columns), y, sample_weight=weights)
+
+
+def trees(columns: Covariates, **changed: Any) -> RegressorLearner:
+    """Return boosted trees that know which of these columns are categories."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    categories = [kind == "category" for kind in columns.kinds]
+    options = {
+        "categorical_features": categories if any(categories) else None,
+        "learning_rate": 0.1,
+        "max_iter": 100,
+        "early_stopping": False,
+        "random_state": 0,
+    }
+    return RegressorLearner(
+        HistGradientBoostingRegressor(**{**options, **changed.get("shift", {})}),
+        HistGradientBoostingRegressor(loss="gamma", **{**options, **changed.get("squares", {})}),
+    )
+
+
+def as_table(columns: Covariates) -> Array:
+    """Return the columns as numbers, categories by their place, nan where one is missing."""
+    return np.column_stack([_as_numbers(column) for column in columns.columns])
+
+
+def _as_numbers(column: Column) -> Array:
+    if column.kind == "number":
+        return column.values
+    unknown = (column.values < 0) | (column.values >= _MOST_LEVELS)
+    return np.where(unknown, np.nan, column.values.astype(float))

@@ -1,0 +1,114 @@
+"""Outcomes on the probit scale, of which an interval may be all that is known."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from regcal._validation import Array
+
+# The median of |Z| for a standard normal Z.
+_MEDIAN_SIZE = 0.6744897501960817
+
+# Outcomes further out count as if they were so many typical sizes out: a gross error must not
+# decide what is learnt of all others.
+FARTHEST = 6.0
+
+_LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Outcomes under their predictions: 0 is the predicted median, 1 a standard deviation above.
+
+    Parameters
+    ----------
+    low, high : ndarray of shape (n_rows,)
+        Between which probits an outcome lies; equal for one that is known.
+    weights : ndarray of shape (n_rows,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal.corrections import Seen
+    >>> seen = Seen(np.array([0.5, 0.0]), np.array([0.5, np.inf]), np.ones(2))
+    >>> mean, square = seen.moments(np.zeros(2), np.ones(2))
+    >>> mean.round(3), square.round(3)
+    (array([0.5 , 0.798]), array([0.25, 1.  ]))
+    """
+
+    low: Array
+    high: Array
+    weights: Array
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    @property
+    def known(self) -> bool:
+        """Whether every outcome is a number."""
+        return bool((self.low == self.high).all())
+
+    def moments(self, shift: Array, factor: Array) -> tuple[Array, Array]:
+        """Return mean and mean square of each outcome, if Z has this location and spread.
+
+        Those of a normal distribution that is cut to the interval (Tobin, 1958).
+        """
+        open_rows = np.flatnonzero(self.low < self.high)
+        mean, square = self.low.copy(), self.low**2
+        if len(open_rows):
+            a, s = shift[open_rows], factor[open_rows]
+            low, high = (self.low[open_rows] - a) / s, (self.high[open_rows] - a) / s
+            first, second = _cut_moments(low, high)
+            mean[open_rows] = a + s * first
+            square[open_rows] = a**2 + 2.0 * a * s * first + s**2 * second
+        return mean, square
+
+    def typical(self) -> tuple[float, float]:
+        """Return the median of the outcomes, and the size of a typical difference from it."""
+        n = len(self)
+        values = self.moments(np.zeros(n), np.ones(n))[0]
+        middle = _median(values, self.weights)
+        size = _median(np.abs(values - middle), self.weights) / _MEDIAN_SIZE
+        if size == 0:  # more than half are equal
+            size = float(np.sqrt(self.weights @ (values - middle) ** 2 / self.weights.sum()))
+        return middle, size or 1.0
+
+    def in_units_of(self, origin: float, unit: float) -> "Seen":
+        """Return the outcomes about another origin in another unit, none of them far out."""
+        ends = ((end - origin) / unit for end in (self.low, self.high))
+        low, high = ends
+        points = low == high
+        cut_low, cut_high = np.clip(low, -FARTHEST, FARTHEST), np.clip(high, -FARTHEST, FARTHEST)
+        return replace(
+            self,
+            low=np.where(points, cut_low, np.minimum(low, FARTHEST)),
+            high=np.where(points, cut_high, np.maximum(high, -FARTHEST)),
+        )
+
+
+def _median(values: Array, weights: Array) -> float:
+    """Return the middle of the values."""
+    order = np.argsort(values, kind="stable")
+    share = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(share, (0.5 - 1e-12) * share[-1])])
+
+
+def _cut_moments(low: Array, high: Array) -> tuple[Array, Array]:
+    """Return mean and mean square of a standard normal variable between two values."""
+    mirrored = low > -high  # computed in the lower tail, where probabilities have all digits
+    a, b = np.where(mirrored, -high, low), np.where(mirrored, -low, high)
+    log_b = log_ndtr(b)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        log_mass = log_b + np.log(-np.expm1(np.minimum(log_ndtr(a) - log_b, 0.0)))
+        pulls = [np.exp(-0.5 * end**2 - _LOG_SQRT_2PI - log_mass) for end in (a, b)]
+        moved = [np.where(np.isfinite(e), e * p, 0.0) for e, p in zip((a, b), pulls, strict=True)]
+        mean = pulls[0] - pulls[1]
+        square = 1.0 + moved[0] - moved[1]
+    # where the difference has no digits left, the interval is narrow, or far out
+    near = np.where(np.isfinite(a), np.clip(b, a, None), b)
+    middle = np.where(np.isfinite(a) & np.isfinite(b), 0.5 * (a + b), near)
+    lost = ~(np.isfinite(mean) & np.isfinite(square) & (mean >= a) & (mean <= b))
+    lost |= square < mean**2
+    mean, square = np.where(lost, middle, mean), np.where(lost, middle**2, square)
+    return np.where(mirrored, -mean, mean), square
