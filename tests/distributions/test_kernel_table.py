@@ -92,6 +92,7 @@ def test_parts_of_a_batch_share_what_was_tabulated(rng, monkeypatch):
         lambda table, sums: (tabulated.extend(table.rows), fill(table, sums)),
     )
 
+    dist.cdf(0.0)
     halves = [dist[:7].ppf(0.3), dist[7:].ppf(0.3)]
     whole = dist.ppf(0.3)
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr, ndtri_exp
 
+from regcal._caching import WithoutCaches
 from regcal._validation import Array, as_float_array, check_finite, check_positive
 from regcal.distributions._kernel_table import KernelSum, KernelTable
 from regcal.distributions._logs import log_sum
@@ -32,8 +33,8 @@ _KERNELS_PER_TABLE = 2**13
 # A quantile takes some ten sums, and with fewer draws than this they cost less than a table.
 _FEWEST_DRAWS = 24
 
-# The table of a batch with up to so many draws is kept: at most some 100 MB.
-_KEPT_DRAWS = 2**22
+# The table of a batch with up to so many rows is kept: at most 117 MB.
+_KEPT_ROWS = 2**13
 
 # So many bandwidths beyond all draws, those further than some bandwidths from the outermost one add
 # less than 1e-16 of the tail.
@@ -153,7 +154,7 @@ class Samples(Bounded):
         part.draws, part.bandwidth = self.draws[rows], self.bandwidth[rows]
         part.low, part.high = self.low, self.high
         part._work_per_point = self._work_per_point
-        if "latent" in vars(self) or self.draws.size <= _KEPT_DRAWS:
+        if "latent" in vars(self):
             vars(part)["latent"] = self.latent._take(rows)
         return part
 
@@ -203,7 +204,7 @@ def _between(draws: Array, places: Array) -> Array:
     return below + (places - whole) * (above - below)
 
 
-class SharedTable:
+class SharedTable(WithoutCaches):
     """A table of kernels that is filled row by row, when rows are asked for.
 
     Parts of a batch share it, so that no row is tabulated twice.
@@ -262,8 +263,10 @@ class SmoothedDraws(Distribution):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def _take(self, rows: np.ndarray) -> Self:
-        return type(self)(self.table, self.rows[rows])
+    def _take(self, rows: np.ndarray) -> "SmoothedDraws":
+        if len(self.table.kernels) > _KEPT_ROWS:
+            return SmoothedDraws.of(self.kernels._take(rows))
+        return SmoothedDraws(self.table, self.rows[rows])
 
     def _row_work(self, n_points: int) -> int:
         if self._summed(n_points):
