@@ -43,6 +43,7 @@ from regcal.distributions import (
     as_distribution,
     concatenate,
 )
+from regcal.explanation import CovariateEffect, ExplainedSegment, Explanation, explain
 from regcal.grids import EqualGrid, QuantileGrid
 from regcal.metrics import compare, crps, log_score, pit
 from regcal.outcomes import Outcomes
@@ -68,6 +69,7 @@ __all__ = [
     "Calibrator",
     "Clipped",
     "ConditionalCalibrator",
+    "CovariateEffect",
     "CrossingQuantilesWarning",
     "CustomDistribution",
     "DecisionCost",
@@ -75,6 +77,8 @@ __all__ = [
     "DensityCalibrator",
     "Distribution",
     "EqualGrid",
+    "ExplainedSegment",
+    "Explanation",
     "FileError",
     "GPCalibrator",
     "Histogram",
@@ -106,6 +110,7 @@ __all__ = [
     "compare",
     "concatenate",
     "crps",
+    "explain",
     "file_info",
     "get_calibrator",
     "load",
