@@ -22,6 +22,7 @@ from regcal.binary import BetaCalibrator, BinaryMap, LogisticCalibrator
 from regcal.calibrators.auto import AutoCalibrator
 from regcal.calibrators.axes import MapAxes
 from regcal.calibrators.base import Calibrator
+from regcal.calibrators.dirichlet import BandedMap, DirichletCalibrator
 from regcal.calibrators.gp_fitted import ProcessCalibrator
 from regcal.calibrators.gp_paper import PaperGPCalibrator
 from regcal.calibrators.isotonic import IndexCoordinates, IndexTable, IsotonicCalibrator
@@ -453,6 +454,12 @@ _RULES: dict[type, dict[str, Check]] = {
         "prediction_thresholds_": Numbers("m", rising=True),
     },
     OneVsRestCalibrator: {"thresholds_": Numbers("n", rising=True), "maps_": _SOME_MAPS},
+    BandedMap: {"coefficients": Numbers("segments", 4, least=-_FARTHEST, most=_FARTHEST)},
+    DirichletCalibrator: {
+        "thresholds_": Numbers("n", rising=True),
+        "map_": Instance(BandedMap),
+        "deviations_": Numbers(3, above=0.0),
+    },
     IndexCoordinates: {
         "thresholds": Numbers("n", rising=True),
         "index": Instance(str),
@@ -626,6 +633,12 @@ def _segments_have_maps(calibrator: OneVsRestCalibrator) -> bool:
     return _columns_of(calibrator.maps_) == len(calibrator.thresholds_) + 1
 
 
+def _segments_have_coefficients(calibrator: DirichletCalibrator) -> bool:
+    if not hasattr(calibrator, "map_"):
+        return True
+    return len(calibrator.map_.coefficients) == len(calibrator.thresholds_) + 1
+
+
 def _table_fits(table: IndexTable) -> bool:
     known = table.coordinates.index in ("median", "mean")
     sums = table.masses.sum(axis=1)
@@ -649,6 +662,8 @@ def _parts_have_weights(stack: StackCalibrator) -> bool:
 def _segments_are_reweighted(dist: Segmented) -> bool:
     if isinstance(dist.reweight, IndexTable):
         return np.array_equal(dist.reweight.coordinates.thresholds, dist.thresholds)
+    if isinstance(dist.reweight, BandedMap):
+        return len(dist.reweight.coefficients) == len(dist.thresholds) + 1
     if not isinstance(dist.reweight, Reweighting):
         return callable(dist.reweight)
     return _columns_of(dist.reweight.maps) == len(dist.thresholds) + 1
@@ -680,6 +695,7 @@ _LAWS: dict[type, Callable[[Any], bool]] = {
     BinaryMap: _is_fitted_or_new,
     DecodedMaps: _unions_have_maps,
     OneVsRestCalibrator: _segments_have_maps,
+    DirichletCalibrator: _segments_have_coefficients,
     IndexTable: _table_fits,
     IsotonicCalibrator: _table_is_of_thresholds,
     StackCalibrator: _parts_have_weights,
