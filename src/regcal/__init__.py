@@ -45,6 +45,7 @@ from regcal.distributions import (
     as_distribution,
     concatenate,
 )
+from regcal.explanation import CovariateEffect, ExplainedSegment, Explanation, explain
 from regcal.grids import EqualGrid, QuantileGrid
 from regcal.metrics import compare, crps, log_score, pit
 from regcal.outcomes import Outcomes
@@ -73,6 +74,7 @@ __all__ = [
     "Clipped",
     "ConditionalCalibrator",
     "ConformalLevels",
+    "CovariateEffect",
     "CrossGuarantee",
     "CrossingQuantilesWarning",
     "CustomDistribution",
@@ -82,6 +84,8 @@ __all__ = [
     "DirichletCalibrator",
     "Distribution",
     "EqualGrid",
+    "ExplainedSegment",
+    "Explanation",
     "FileError",
     "GPCalibrator",
     "Histogram",
@@ -114,6 +118,7 @@ __all__ = [
     "compare",
     "concatenate",
     "crps",
+    "explain",
     "file_info",
     "get_calibrator",
     "load",

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from regcal._validation import Array
 from regcal.calibrators.base import Calibrator, given_support
 from regcal.calibrators.gp_density import DensityCalibrator
-from regcal.calibrators.held_out import HeldOut, deal
+from regcal.calibrators.held_out import HeldOut, deal, without_last_digits
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.support import Support
 from regcal.corrections import (
@@ -223,9 +223,12 @@ def probits_of(rows: HeldOut) -> Seen:
 
 
 def _of_prediction(dist: Distribution) -> tuple[Column, Column]:
-    """Return median and spread of predictions as covariates; those of each row alone."""
+    """Return median and spread of predictions as covariates; those of each row alone.
+
+    Without their last digits: spreads that are equal but for rounding would have ranks.
+    """
     low, median, high = dist.from_probit(np.array([[-1.0, 0.0, 1.0]])).T
     return (
-        Column("predicted median", "number", median),
-        Column("predicted spread", "number", 0.5 * (high - low)),
+        Column("predicted median", "number", without_last_digits(median)),
+        Column("predicted spread", "number", without_last_digits(0.5 * (high - low))),
     )
