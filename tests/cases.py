@@ -264,6 +264,7 @@ WITH_MASSES: dict[str, Callable[[Unit], Distribution]] = {
 PARAMETERS: dict[str, dict[str, Any]] = {
     "gpc": {"thresholds": 16},
     "gpc-paper": {"n_pairs": 60, "prediction_thresholds": 16, "random_state": 0},
+    "conditional": {"learner": "additive"},
     "auto": {"candidates": [(name, regcal.get_calibrator(name)) for name in ("identity", "pit")]},
 }
 

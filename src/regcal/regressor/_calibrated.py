@@ -154,6 +154,9 @@ class CalibratedRegressorCV(
 
     __metadata_request__fit = {"groups": UNUSED}  # noqa: RUF012
 
+    # What files from before there were covariates have.
+    covariates: Any = None
+
     def __init__(
         self,
         estimator: Any,
