@@ -108,12 +108,16 @@ def test_an_effect_along_a_covariate_is_the_partial_dependence_of_scikit_learn(r
     explanation = regcal.explain(calibrator, dist, covariates=x)
     (effect,) = [one for one in explanation.covariates if one.name == "x0"]
     correction = calibrator.correction_
-    found = partial_dependence(
-        correction.shift.regressor, x, [0], custom_values={0: effect.values}, method="brute"
-    )
-    share = correction.unit * correction.shares[0]
+    ((of_folds,), (share,)) = correction.shift.parts, correction.shift.shares
+    found = [
+        partial_dependence(one.regressor, x, [0], custom_values={0: effect.values}, method="brute")[
+            "average"
+        ][0]
+        for one in of_folds.parts
+    ]
+    shift = correction.origin + correction.unit * share * np.mean(found, axis=0)
 
-    assert_allclose(effect.shift[1], 2.0 * (correction.origin + share * found["average"][0]))
+    assert_allclose(effect.shift[1], 2.0 * shift)
 
 
 def test_an_effect_along_a_covariate_is_the_term(planted):
@@ -123,8 +127,10 @@ def test_an_effect_along_a_covariate_is_the_term(planted):
     explanation = regcal.explain(calibrator, dist, covariates=covariates)
     (effect,) = [one for one in explanation.covariates if one.name == "kind"]
     correction = calibrator.correction_
-    term = correction.shift.coefficients[0][effect.values.astype(int)]
-    expected = 2.0 * correction.unit * correction.shares[0] * term
+    ((of_folds,), (share,)) = correction.shift.parts, correction.shift.shares
+    levels = effect.values.astype(int)
+    term = np.mean([one.coefficients[0][levels] for one in of_folds.parts], axis=0)
+    expected = 2.0 * correction.unit * share * term
 
     assert effect.labels == ("high", "plain", "wild")
     assert_allclose(effect.shift[1] - effect.shift[1, 0], expected - expected[0], atol=1e-9)

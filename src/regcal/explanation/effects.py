@@ -10,6 +10,7 @@ from regcal._validation import Array
 from regcal.calibrators import ConditionalCalibrator
 from regcal.calibrators.conditional import corrected
 from regcal.calibrators.held_out import MAX_ROWS
+from regcal.corrections import Blend
 from regcal.corrections.additive import Additive
 from regcal.covariates import Column, Covariates
 from regcal.distributions import Distribution
@@ -196,21 +197,25 @@ def _with_values(columns: Covariates, column: Column) -> Covariates:
 
 
 def _errors_along(part: Part, column: Column, factor: Array, shares: Array) -> Errors:
-    """Return the errors of a part along a covariate.
-
-    Those of an additive term are its posterior deviation beside the error of all rows' mean. What
-    other learners say of a segment is taken to be as sure as the mean of the segment's own rows.
-    """
+    """Return the errors of a part along a covariate: that of all rows' mean, and its own."""
     alone = errors_of_means(factor, part.n_learnt * shares)
     correction = part.calibrator.correction_
     if correction is None:
         return alone
-    together = errors_of_means(factor, part.n_learnt)
-    location, log_factor = alone.location, alone.log_factor
-    if isinstance(correction.shift, Additive):
-        own = correction.unit * correction.shares[0] * correction.shift.error(column)
-        location = np.hypot(together.location, own)
-    if isinstance(correction.log_factor, Additive):
-        own = correction.shares[1] * correction.log_factor.error(column)
-        log_factor = np.hypot(together.log_factor, own)
-    return Errors(location, log_factor)
+    together, unit = errors_of_means(factor, part.n_learnt), correction.unit
+    location = unit * _error_of_blend(correction.shift, column, alone.location / unit)
+    log_factor = _error_of_blend(correction.log_factor, column, alone.log_factor)
+    return Errors(np.hypot(together.location, location), np.hypot(together.log_factor, log_factor))
+
+
+def _error_of_blend(blend: Blend, column: Column, alone: Array) -> Array:
+    """Return how sure a sum of regressions is along a covariate.
+
+    Additive terms know their posterior deviation. What other learners say of a segment is taken to
+    be as sure as the mean of the segment's own rows.
+    """
+    total = np.zeros(len(column))
+    for part, share in zip(blend.parts, blend.shares, strict=True):
+        known = [one.error(column) for one in part.parts if isinstance(one, Additive)]
+        total += share * (np.mean(known, axis=0) if known else alone)
+    return total
