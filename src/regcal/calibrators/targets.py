@@ -322,8 +322,8 @@ def _merged(y: Array, weights: Array, step: float) -> tuple[Array, Array]:
     if step > 0:
         cells = np.floor(y / step)
         place = (cells - cells.min()).astype(np.intp)
-        kept = np.flatnonzero(np.bincount(place))
-        sums = [np.bincount(place, one)[kept] for one in (*weights, weights[0] * y)]
+        used = np.flatnonzero(np.bincount(place))
+        sums = [np.bincount(place, one)[used] for one in (*weights, weights[0] * y)]
         return sums[-1] / sums[0], np.stack(sums[:-1])
     if all(map(all_equal, weights)):  # counts do, and sorting numbers is faster than their places
         kept, counts = np.unique(y, return_counts=True)
