@@ -1,0 +1,5 @@
+"""Calibration that keeps up with time: of a stream of rows, and an alarm when it breaks."""
+
+from regcal.online.calibrator import OnlineCalibrator
+
+__all__ = ["OnlineCalibrator"]
