@@ -28,7 +28,7 @@ LAYERS = (
     {"binary", "distributions", "gp"},
     {"adapters", "corrections", "metrics"},
     {"calibrators"},
-    {"audit"},
+    {"audit", "online"},
     {"plots", "regressor"},
     {"notebook", "tables"},
     {"dask", "persistence", "report", "skpro"},
