@@ -267,7 +267,8 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "auto": {"candidates": [(name, regcal.get_calibrator(name)) for name in ("identity", "pit")]},
 }
 
-# Further variants of calibrators, beside one per name.
+# Further variants of calibrators, beside one per name. Those that learn in a way of their own obey
+# the laws of fits as well.
 VARIANTS: dict[str, Callable[[], regcal.Calibrator]] = {
     "e-beta uniform": lambda: regcal.get_calibrator("e-beta", shape="uniform"),
     "e-logistic uniform": lambda: regcal.get_calibrator("e-logistic", shape="uniform"),
@@ -278,7 +279,14 @@ VARIANTS: dict[str, Callable[[], regcal.Calibrator]] = {
     "e-beta without order": lambda: regcal.OneVsRestCalibrator(
         regcal.BetaCalibrator(monotone=False), thresholds=12
     ),
+    "e-beta of thresholds": lambda: regcal.get_calibrator("e-beta", code=regcal.ThresholdCode()),
+    "dirichlet": regcal.DirichletCalibrator,
+    "e-logistic of a dense code": lambda: regcal.get_calibrator(
+        "e-logistic", thresholds=6, code=regcal.DenseCode()
+    ),
 }
+
+WITHOUT_A_NAME = ["e-beta of thresholds", "dirichlet"]
 
 CALIBRATORS: dict[str, Callable[[], regcal.Calibrator]] = {
     name: functools.partial(regcal.get_calibrator, name, **PARAMETERS.get(name, {}))

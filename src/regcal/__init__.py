@@ -16,6 +16,7 @@ from regcal.calibrators import (
     Calibrator,
     ConditionalCalibrator,
     DensityCalibrator,
+    DirichletCalibrator,
     GPCalibrator,
     IdentityCalibrator,
     ImpossibleOutcomesWarning,
@@ -28,6 +29,7 @@ from regcal.calibrators import (
     calibrator_names,
     get_calibrator,
 )
+from regcal.codes import DenseCode, LeastSquaresDecoder, ThresholdCode
 from regcal.distributions import (
     Clipped,
     CrossingQuantilesWarning,
@@ -71,7 +73,9 @@ __all__ = [
     "CrossingQuantilesWarning",
     "CustomDistribution",
     "DecisionCost",
+    "DenseCode",
     "DensityCalibrator",
+    "DirichletCalibrator",
     "Distribution",
     "EqualGrid",
     "FileError",
@@ -80,6 +84,7 @@ __all__ = [
     "IdentityCalibrator",
     "ImpossibleOutcomesWarning",
     "IsotonicCalibrator",
+    "LeastSquaresDecoder",
     "LogisticCalibrator",
     "Mixture",
     "MultiQuantileRegressor",
@@ -96,6 +101,7 @@ __all__ = [
     "ScaleCalibrator",
     "ScipyDistribution",
     "StackCalibrator",
+    "ThresholdCode",
     "__version__",
     "as_distribution",
     "audit",

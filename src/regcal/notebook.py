@@ -15,10 +15,13 @@ from scipy.special import ndtr, ndtri
 
 from regcal._validation import Array
 from regcal.audit import Audit
+from regcal.audit.findings import shown_p
+from regcal.binary import BetaCalibrator
 from regcal.calibrators import (
     AutoCalibrator,
     Calibrator,
     DensityCalibrator,
+    DirichletCalibrator,
     GPCalibrator,
     IsotonicCalibrator,
     OneVsRestCalibrator,
@@ -28,6 +31,7 @@ from regcal.calibrators import (
     StackCalibrator,
     Support,
 )
+from regcal.calibrators.one_vs_rest import DecodedMaps
 from regcal.distributions import Distribution
 from regcal.maps import PiecewiseMap, ProbitMap, ScaleMap
 from regcal.regressor import CalibratedRegressorCV, NormalResidualRegressor
@@ -263,7 +267,7 @@ def _of_audit(audit: Audit) -> str:
             number(one.predicted),
             number(one.observed),
             f"{number(one.predicted + one.lower)} to {number(one.predicted + one.upper)}",
-            number(one.p_value),
+            escape(shown_p(one.p_value)),
         ]
         for one in shown
     ]
@@ -367,13 +371,30 @@ def _figures_of_stack(stack: StackCalibrator) -> Figures:
 
 @figures_of.register
 def _figures_of_segments(calibrator: OneVsRestCalibrator) -> Figures:
-    thresholds = calibrator.thresholds_
-    binary = calibrator.maps_ if calibrator.binary is None else calibrator.binary
-    low, high = number(thresholds[0]), number(thresholds[-1])
+    binary = BetaCalibrator() if calibrator.binary is None else calibrator.binary
+    maps = calibrator.maps_
+    unions = [("unions of them", str(len(maps.matrix)))] if isinstance(maps, DecodedMaps) else []
     return [
-        ("segments", f"{len(thresholds) + 1}, cut between {low} and {high}"),
+        _segments_in_words(calibrator.thresholds_),
+        *unions,
         ("map of each", type(binary).__name__),
     ]
+
+
+@figures_of.register
+def _figures_of_band(calibrator: DirichletCalibrator) -> Figures:
+    own, neighbours, constants = map(number, calibrator.deviations_)
+    return [
+        _segments_in_words(calibrator.thresholds_),
+        ("prior deviation of own shares", own),
+        ("of neighbours' shares", neighbours),
+        ("of constants", constants),
+    ]
+
+
+def _segments_in_words(thresholds: Array) -> tuple[str, str]:
+    low, high = number(thresholds[0]), number(thresholds[-1])
+    return "segments", f"{len(thresholds) + 1}, cut between {low} and {high}"
 
 
 @figures_of.register(DensityCalibrator)

@@ -21,6 +21,10 @@ from regcal.online.tracks import Track, log_scores, shared
 HALF_LIVES = (np.inf, 3000.0, 1000.0, 300.0, 100.0)
 
 
+# So many rows are kept, at most, before they are judged and taken in together.
+_MOST_WAITING = 256
+
+
 class OnlineCalibrator(Auditable, BaseEstimator):
     """Calibrate a stream, forgetting what is old.
 
@@ -140,14 +144,21 @@ class OnlineCalibrator(Auditable, BaseEstimator):
         observed = self.tracks_[0].observed
         rows = observed.calibrator.checked_rows(dist, y, sample_weight, covariates)
         observed.check(rows)
+        self._follow(rows)
         # copied, since the caller may use the arrays for the next batch
         self.waiting_ = (*self.waiting_, rows.take(np.arange(len(rows))))
         self.waiting_times_ = np.concatenate([self.waiting_times_, times[used]])
         self.n_rows_seen_ += len(rows)
         weight = sum(part.weights.sum() for part in self.waiting_)
-        if weight >= min(track.wanted for track in self.tracks_):
+        enough = weight >= min(track.wanted for track in self.tracks_)
+        if enough or len(self.waiting_times_) >= _MOST_WAITING:
             self._learn()
         return self
+
+    def _follow(self, rows: HeldOut) -> None:
+        """Move the levels by how rows lie in what was predicted for them."""
+        draws = np.random.default_rng([self.random_state, self.n_rows_seen_])
+        self.levels_.follow(pit(rows.seen, self._issued(rows.dist, rows.covariates), draws))
 
     def _begin(self, *, timed: bool) -> None:
         """Begin with nothing learnt."""
@@ -214,8 +225,6 @@ class OnlineCalibrator(Auditable, BaseEstimator):
     def _learn(self) -> None:
         """Judge what waits by what was learnt before, then learn from it."""
         rows, times = HeldOut.joined(self.waiting_), self.waiting_times_
-        draws = np.random.default_rng([self.random_state, self.n_rows_learnt_])
-        self.levels_.follow(pit(rows.seen, self._issued(rows.dist, rows.covariates), draws))
         fitted = self._best.fitted
         support = Support() if fitted is None else fitted.support_
         scores = log_scores(self.tracks_, rows, support)

@@ -22,14 +22,21 @@ from regcal.binary import BetaCalibrator, BinaryMap, LogisticCalibrator
 from regcal.calibrators.auto import AutoCalibrator
 from regcal.calibrators.axes import MapAxes
 from regcal.calibrators.base import Calibrator
+from regcal.calibrators.dirichlet import BandedMap, DirichletCalibrator
 from regcal.calibrators.gp_fitted import ProcessCalibrator
 from regcal.calibrators.gp_paper import PaperGPCalibrator
 from regcal.calibrators.isotonic import IndexCoordinates, IndexTable, IsotonicCalibrator
-from regcal.calibrators.one_vs_rest import ColumnMaps, OneVsRestCalibrator, Reweighting
+from regcal.calibrators.one_vs_rest import (
+    ColumnMaps,
+    DecodedMaps,
+    OneVsRestCalibrator,
+    Reweighting,
+)
 from regcal.calibrators.pit import PITCalibrator
 from regcal.calibrators.scale import ScaleCalibrator
 from regcal.calibrators.stack import StackCalibrator
 from regcal.calibrators.support import Support
+from regcal.codes import LeastSquaresDecoder, code_matrix
 from regcal.distributions import (
     Bounded,
     Clipped,
@@ -279,7 +286,8 @@ def nothing(value: Any, sizes: Sizes) -> bool:
 # ------------------------------------------------------------------------------------------- rules
 
 _A_MAP = Instance(ProbitMap, Surface)
-_SOME_MAPS = Instance(BetaCalibrator, LogisticCalibrator, ColumnMaps)
+_COLUMN_MAPS = Instance(BetaCalibrator, LogisticCalibrator, ColumnMaps)
+_SOME_MAPS = Either(_COLUMN_MAPS, Instance(DecodedMaps))
 _WORK = {"_work_per_point": Count(most=10**12)}
 
 _COLUMNS = Either(nothing, Numbers("features", missing=True))
@@ -410,6 +418,12 @@ _RULES: dict[type, dict[str, Check]] = {
     BetaCalibrator: {"coefficients_": Numbers("columns", 3)},
     LogisticCalibrator: {"coefficients_": Numbers("columns", 2)},
     ColumnMaps: {"maps": Several(Instance(BaseEstimator)), "n_trials": Number(above=0.0)},
+    DecodedMaps: {
+        "maps": _COLUMN_MAPS,
+        "matrix": Numbers("unions", "segments", least=0.0, most=1.0),
+        "n_trials": Number(above=0.0),
+    },
+    LeastSquaresDecoder: {"weighted": Instance(bool)},
     Reweighting: {"maps": _SOME_MAPS},
     MapAxes: {"low": Number(), "high": Number(), "axis": Instance(Axis)},
     Support: {
@@ -440,6 +454,12 @@ _RULES: dict[type, dict[str, Check]] = {
         "prediction_thresholds_": Numbers("m", rising=True),
     },
     OneVsRestCalibrator: {"thresholds_": Numbers("n", rising=True), "maps_": _SOME_MAPS},
+    BandedMap: {"coefficients": Numbers("segments", 4, least=-_FARTHEST, most=_FARTHEST)},
+    DirichletCalibrator: {
+        "thresholds_": Numbers("n", rising=True),
+        "map_": Instance(BandedMap),
+        "deviations_": Numbers(3, above=0.0),
+    },
     IndexCoordinates: {
         "thresholds": Numbers("n", rising=True),
         "index": Instance(str),
@@ -597,13 +617,26 @@ def _is_fitted_or_new(binary: BinaryMap) -> bool:
 
 
 def _columns_of(maps: Any) -> int:
+    if isinstance(maps, DecodedMaps):
+        return maps.matrix.shape[1]
     return len(maps.maps) if isinstance(maps, ColumnMaps) else len(maps.coefficients_)
+
+
+def _unions_have_maps(maps: DecodedMaps) -> bool:
+    code_matrix(maps.matrix, maps.matrix.shape[1])
+    return _columns_of(maps.maps) == len(maps.matrix) and hasattr(maps.decoder, "masses")
 
 
 def _segments_have_maps(calibrator: OneVsRestCalibrator) -> bool:
     if not hasattr(calibrator, "maps_"):
         return True
     return _columns_of(calibrator.maps_) == len(calibrator.thresholds_) + 1
+
+
+def _segments_have_coefficients(calibrator: DirichletCalibrator) -> bool:
+    if not hasattr(calibrator, "map_"):
+        return True
+    return len(calibrator.map_.coefficients) == len(calibrator.thresholds_) + 1
 
 
 def _table_fits(table: IndexTable) -> bool:
@@ -629,6 +662,8 @@ def _parts_have_weights(stack: StackCalibrator) -> bool:
 def _segments_are_reweighted(dist: Segmented) -> bool:
     if isinstance(dist.reweight, IndexTable):
         return np.array_equal(dist.reweight.coordinates.thresholds, dist.thresholds)
+    if isinstance(dist.reweight, BandedMap):
+        return len(dist.reweight.coefficients) == len(dist.thresholds) + 1
     if not isinstance(dist.reweight, Reweighting):
         return callable(dist.reweight)
     return _columns_of(dist.reweight.maps) == len(dist.thresholds) + 1
@@ -658,7 +693,9 @@ _LAWS: dict[type, Callable[[Any], bool]] = {
     LaplacePosterior: _posterior_fits,
     FittedProcess: _process_fits,
     BinaryMap: _is_fitted_or_new,
+    DecodedMaps: _unions_have_maps,
     OneVsRestCalibrator: _segments_have_maps,
+    DirichletCalibrator: _segments_have_coefficients,
     IndexTable: _table_fits,
     IsotonicCalibrator: _table_is_of_thresholds,
     StackCalibrator: _parts_have_weights,

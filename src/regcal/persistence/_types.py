@@ -20,6 +20,7 @@ from sklearn.utils import Bunch, all_estimators
 from regcal import (
     binary,
     calibrators,
+    codes,
     distributions,
     gp,
     grids,
@@ -34,6 +35,7 @@ from regcal import (
 _PARTS = (
     binary,
     calibrators,
+    codes,
     distributions,
     gp,
     grids,
