@@ -240,7 +240,10 @@ def fit_map_process(
     kernel: Kernel | None,
     earlier: FittedProcess | None = None,
 ) -> FittedProcess:
-    """Fit the process of a map learnt from so many rows; the search begins where an earlier ended."""
+    """Fit the process of a map learnt from so many rows.
+
+    The search for hyper-parameters begins where an earlier one ended.
+    """
     sizes = prior.largest_sizes(n_rows)
     shortest = [math.log(_FUNCTIONS_PER_LENGTHSCALE / size) for size in sizes]
     search = EvidenceSearch(

@@ -335,10 +335,10 @@ class Sample:
 
 
 def that_count(weights: Array) -> np.ndarray:
-    """Return the places of all but the lightest, which together are next to nothing of the whole."""
+    """Return the places of all but the lightest, which together are next to nothing of all."""
     order = np.argsort(weights, kind="stable")
     shares = np.cumsum(weights[order])
-    return np.sort(order[shares > _NEXT_TO_NOTHING * shares[-1]])
+    return np.sort(order[shares > _NEXT_TO_NOTHING * weights.sum()])
 
 
 def _joined_covariates(parts: Sequence[Covariates | None]) -> Covariates | None:

@@ -207,7 +207,8 @@ class Observed(WithoutCaches):
         faded = copy.copy(self)  # without what was derived
         faded._sample = self._sample.faded(factor)
         rows = faded.rows_as_given
-        faded._targets = Targets.of_outcomes(rows.seen, rows.weights)
+        share = factor * self.total_weight / rows.weights.sum()
+        faded._targets = Targets.of_outcomes(rows.seen, share * rows.weights)
         faded.fixed = False
         if self._cells is None:
             faded.n_rows = len(rows)

@@ -1,8 +1,8 @@
-"""Bets against calibration: what is multiplied with money that grows if PIT values are not uniform.
+"""Bets against calibration, whose money grows if PIT values are not uniform.
 
-Under calibration every bet is fair: its factor has mean 1, given all that was seen before. Money that
-starts with 1 and is shared among fair bets, whenever they begin, then passes 1 / alpha ever with
-probability alpha at most (Ville, 1939).
+Under calibration every bet is fair: its factor has mean 1, given all that was seen before. Money of
+1 that is shared among fair bets, whenever they begin, then ever passes 1 / alpha with probability
+alpha at most (Ville, 1939).
 """
 
 from dataclasses import dataclass
@@ -20,14 +20,15 @@ BIAS, SPREAD, SHAPE = "bias", "spread", "shape"
 
 # Shifts and factors of the spread that are bet on, in standard deviations of what was predicted. A
 # bet earns money from half its size on.
-_SHIFTS = (0.25, 0.5, 1.0)
+_SHIFTS = (1 / 3, 2 / 3, 4 / 3)
 _FACTORS = (0.5, 2 / 3, 1.5, 2.0)
 
 # Degrees of the polynomials of PIT values that are bet on, and their size.
-_DEGREES, _SIZE = (3, 4), 0.5
+_DEGREES, _SIZE = (3, 4), 0.8
 
-# Half of the changes are expected within so many rows. benchmarks/streams.py, "alarm".
-_TYPICAL_ROWS = 1000.0
+# This share of the money bets from the first row on; of the rest, half begins within so many rows.
+# benchmarks/streams.py --alarm: the rows until a change is found hang on their logarithms.
+_AT_ONCE, _TYPICAL_ROWS = 0.1, 1000.0
 
 
 @dataclass(frozen=True)
@@ -96,9 +97,10 @@ _LOG_SHARES = -np.log([3.0 * _KINDS.count(kind) for kind in _KINDS])
 class Money:
     """What bets that begin at any row have made of 1.
 
-    Half of the money bets from the first row on. The other half waits: at row k, the part
-    c / ((k + c - 1) (k + c)) of it begins, which adds up to 1 for ever. All bets of a kind that have
-    begun multiply alike, so that their sum is all that is needed (Shiryaev, 1963).
+    A part of the money bets from the first row on. The rest waits: at row k, the share
+    c / ((k + c - 1) (k + c)) of it begins, which adds up to 1 over all time. Whenever it
+    began, the money of a bet multiplies alike, so that its sum is all that is needed
+    (Shiryaev, 1963).
 
     Parameters
     ----------
@@ -134,7 +136,7 @@ class Money:
         if not len(gains):
             return np.empty(0)
         k, c = self.n_rows + 1 + np.arange(len(gains)), _TYPICAL_ROWS
-        begun = 0.5 * c / ((k + c - 1.0) * (k + c)) + 0.5 * (k == 1)
+        begun = (1.0 - _AT_ONCE) * c / ((k + c - 1.0) * (k + c)) + _AT_ONCE * (k == 1)
         total = np.cumsum(gains, axis=0)
         # what begins at row k has made exp(total[t] - total[k - 1]) by row t
         new = np.log(begun)[:, np.newaxis] + _LOG_SHARES - (total - gains)
@@ -143,13 +145,13 @@ class Money:
         begins = np.where(new > best[:-1], rows[:, np.newaxis], self.begins)
         self.n_rows, self.log_money = int(k[-1]), money[-1]
         self.log_best, self.begins = best[-1] + total[-1], begins.max(axis=0)
-        waits = np.log(0.5 * c / (k + c))
+        waits = np.log((1.0 - _AT_ONCE) * c / (k + c))
         return np.logaddexp(np.logaddexp.reduce(money, axis=1), waits)
 
     @property
     def log_total(self) -> float:
         """The logarithm of all money, what waits included."""
-        waits = np.log(0.5 * _TYPICAL_ROWS / (self.n_rows + _TYPICAL_ROWS))
+        waits = np.log((1.0 - _AT_ONCE) * _TYPICAL_ROWS / (self.n_rows + _TYPICAL_ROWS))
         begun = np.logaddexp.reduce(self.log_money)
         return float(np.logaddexp(begun, waits)) if self.n_rows else 0.0
 

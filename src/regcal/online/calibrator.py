@@ -62,15 +62,16 @@ class OnlineCalibrator(Auditable, BaseEstimator):
     >>> for day in range(100):
     ...     predicted = Normal(np.zeros(10), np.ones(10))
     ...     spread = 1.0 if day < 50 else 2.0  # the world changes
-    ...     stream.update(predicted, spread * rng.normal(size=10))  # doctest: +ELLIPSIS
-    OnlineCalibrator(calibrator='scale')...
-    >>> stream.transform(Normal([0.0], [1.0])).std().round(1)
-    array([2.])
+    ...     stream = stream.update(predicted, spread * rng.normal(size=10))
+    >>> stream.half_life_, stream.transform(Normal([0.0], [1.0])).std().round(1)
+    (100.0, array([1.9]))
     """
 
-    def __init__(
-        self, calibrator: Any, half_life: Any = "auto", *, random_state: int = 0
-    ) -> None:
+    waiting_: tuple[HeldOut, ...]
+    waiting_times_: Array
+    n_rows_seen_: int
+
+    def __init__(self, calibrator: Any, half_life: Any = "auto", *, random_state: int = 0) -> None:
         self.calibrator = calibrator
         self.half_life = half_life
         self.random_state = random_state
@@ -157,8 +158,8 @@ class OnlineCalibrator(Auditable, BaseEstimator):
 
     def _follow(self, rows: HeldOut) -> None:
         """Move the levels by how rows lie in what was predicted for them."""
-        draws = np.random.default_rng([self.random_state, self.n_rows_seen_])
-        self.levels_.follow(pit(rows.seen, self._issued(rows.dist, rows.covariates), draws))
+        seed = [self.random_state, self.n_rows_seen_]
+        self.levels_.follow(pit(rows.seen, self._issued(rows.dist, rows.covariates), seed))
 
     def _begin(self, *, timed: bool) -> None:
         """Begin with nothing learnt."""
@@ -182,7 +183,7 @@ class OnlineCalibrator(Auditable, BaseEstimator):
         self.levels_ = AdaptiveLevels()
         self.timed_ = timed
         self.clock_ = -np.inf if timed else 0.0
-        self.waiting_: tuple[HeldOut, ...] = ()
+        self.waiting_ = ()
         self.waiting_times_ = np.empty(0)
         self.n_rows_seen_ = 0
         self.n_rows_learnt_ = 0
@@ -212,7 +213,7 @@ class OnlineCalibrator(Auditable, BaseEstimator):
             msg = "time was passed with some updates and not with others. Pass it always or never."
             raise ValueError(msg)
         if time is None:
-            return self.n_rows_seen_ + 1.0 + np.arange(n_rows)
+            return np.arange(1.0, n_rows + 1.0) + float(self.n_rows_seen_)
         times = as_float_array(time, "time")
         if times.shape not in ((), (n_rows,)) or not np.isfinite(times).all():
             msg = (

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from regcal._inspection import Auditable
+from regcal._random import child_generator
 from regcal._validation import Array, as_float_array
 from regcal.online.bets import BETS, Money, log_factors
 
@@ -68,7 +69,7 @@ class CalibrationMonitor(Auditable, BaseEstimator):
     ----------
     alpha : float, default=0.05
         Probability of a false alarm, over all time.
-    reference : int or array-like, default=1000
+    reference : int or array-like, default=400
         PIT values of rows that neither model nor calibrator has seen: the promise then
         holds for any calibrator, and what is tested is whether later rows are as those. Or
         a number: so many draws from the uniform distribution. The promise then holds for
@@ -97,9 +98,10 @@ class CalibrationMonitor(Auditable, BaseEstimator):
     Calibration broke: predictions are too narrow (spread), since about row ...; found at row ....
     """
 
-    def __init__(
-        self, alpha: float = 0.05, reference: Any = 1000, *, random_state: int = 0
-    ) -> None:
+    alarm_: CalibrationAlarm | None
+    n_rows_seen_: int
+
+    def __init__(self, alpha: float = 0.05, reference: Any = 400, *, random_state: int = 0) -> None:
         self.alpha = alpha
         self.reference = reference
         self.random_state = random_state
@@ -153,7 +155,7 @@ class CalibrationMonitor(Auditable, BaseEstimator):
         if not 0 < self.alpha < 1:
             msg = f"alpha must be between 0 and 1, got {self.alpha}. Write 5 % as 0.05."
             raise ValueError(msg)
-        self.generator_ = np.random.default_rng(self.random_state)
+        self.generator_ = child_generator(self.random_state)
         values = self.reference
         if isinstance(values, int | np.integer):
             values = self.generator_.random(values)
@@ -161,15 +163,16 @@ class CalibrationMonitor(Auditable, BaseEstimator):
         self.counts_ = np.bincount(_cells(values[~np.isnan(values)]), minlength=_CELLS)
         self.bets_ = Money.at_start()
         self.n_rows_seen_ = 0
-        self.alarm_: CalibrationAlarm | None = None
+        self.alarm_ = None
         self.kept_rows_, self.kept_log_money_ = np.empty(0, dtype=np.int64), np.empty(0)
         self.stride_ = 1
 
     def _ranks(self, values: Array) -> Array:
         """Return the share of the reference and all earlier rows below each value.
 
-        Its own place among equal ones is drawn, so that ranks of exchangeable values are independent
-        and uniform, exactly (Vovk, Gammerman and Shafer, 2005); values in one cell are equal.
+        Its own place among equal ones is drawn, so that ranks of exchangeable values are
+        independent and uniform, exactly (Vovk, Gammerman and Shafer, 2005). Values in one cell are
+        equal.
         """
         ranks = np.empty(len(values))
         draws = self.generator_.random(len(values))
@@ -201,7 +204,9 @@ def checked_pit(pit: Any, name: str) -> Array:
     wrong = (values < 0) | (values > 1)
     if values.ndim != 1 or wrong.any():
         found = f"shape {values.shape}" if values.ndim != 1 else f"{values[wrong][0]}"
-        msg = f"{name} must be probabilities between 0 and 1, one a row, got {found}. See regcal.pit."
+        msg = (
+            f"{name} must be probabilities between 0 and 1, one a row, got {found}. See regcal.pit."
+        )
         raise ValueError(msg)
     return values
 
