@@ -28,8 +28,9 @@ LAYERS = (
     {"binary", "codes", "distributions", "gp"},
     {"adapters", "corrections", "metrics"},
     {"calibrators"},
-    {"audit", "online"},
-    {"plots", "regressor"},
+    {"audit", "online", "regressor"},
+    {"explanation"},
+    {"plots"},
     {"notebook", "tables"},
     {"dask", "persistence", "report", "skpro"},
     {"__init__"},  # the public API
