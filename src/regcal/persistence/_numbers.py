@@ -75,7 +75,13 @@ from regcal.persistence._archive import FileError
 from regcal.persistence.other_libraries import StoredModel
 from regcal.regressor import CalibratedRegressorCV, MultiQuantileRegressor, NormalResidualRegressor
 from regcal.regressor._calibrated import CalibratedModel
-from regcal.tables import OutcomeColumns, PredictionColumns, TableCalibrator, TableRegressor
+from regcal.tables import (
+    CovariateColumns,
+    OutcomeColumns,
+    PredictionColumns,
+    TableCalibrator,
+    TableRegressor,
+)
 
 # Tables of maps end long before.
 _FARTHEST_PROBIT = 100.0
@@ -568,9 +574,11 @@ _RULES: dict[type, dict[str, Check]] = {
     },
     NormalResidualRegressor: {"scale_": Number(above=0.0)},
     MultiQuantileRegressor: {"estimators_": Several(Instance(BaseEstimator))},
+    CovariateColumns: {"columns": Instance(dict), "texts": Several(Instance(str), least=0)},
     TableCalibrator: {
         "columns": Instance(PredictionColumns),
         "target": Instance(str, int, OutcomeColumns),
+        "covariates": Either(nothing, Instance(CovariateColumns)),
         "calibrator_": Instance(Calibrator),
     },
     TableRegressor: {
@@ -838,6 +846,7 @@ _LAWS: dict[type, Callable[[Any], bool]] = {
     IndexTable: _table_fits,
     IsotonicCalibrator: _table_is_of_thresholds,
     StackCalibrator: _parts_have_weights,
+    CovariateColumns: lambda known: set(known.texts) <= set(known.columns),
     Segmented: _segments_are_reweighted,
     Transformed: _lines_have_rows,
     Column: _column_fits,
