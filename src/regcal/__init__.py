@@ -44,6 +44,7 @@ from regcal.distributions import (
     as_distribution,
     concatenate,
 )
+from regcal.explanation import CovariateEffect, ExplainedSegment, Explanation, explain
 from regcal.grids import EqualGrid, QuantileGrid
 from regcal.metrics import compare, crps, log_score, pit
 from regcal.outcomes import Outcomes
@@ -69,6 +70,7 @@ __all__ = [
     "Calibrator",
     "Clipped",
     "ConditionalCalibrator",
+    "CovariateEffect",
     "CrossingQuantilesWarning",
     "CustomDistribution",
     "DecisionCost",
@@ -77,6 +79,8 @@ __all__ = [
     "DirichletCalibrator",
     "Distribution",
     "EqualGrid",
+    "ExplainedSegment",
+    "Explanation",
     "FileError",
     "GPCalibrator",
     "Histogram",
@@ -108,6 +112,7 @@ __all__ = [
     "compare",
     "concatenate",
     "crps",
+    "explain",
     "file_info",
     "get_calibrator",
     "load",

@@ -9,7 +9,7 @@ from regcal.maps.base import Chain, Curve, Path, ProbitMap, log_change
 from regcal.maps.lines import RowLines
 from regcal.maps.piecewise import PiecewiseMap
 from regcal.maps.scale import ScaleMap
-from regcal.maps.spline import RationalQuadraticSpline
+from regcal.maps.spline import RationalQuadraticSpline, count_reached
 from regcal.maps.surface import Surface
 
 __all__ = [
@@ -23,5 +23,6 @@ __all__ = [
     "RowLines",
     "ScaleMap",
     "Surface",
+    "count_reached",
     "log_change",
 ]

@@ -55,10 +55,6 @@ class CalibratedModel:
     estimator: Any
     calibrator: Calibrator
 
-    def predict_latent(self, X: Any, covariates: Covariates | None = None) -> Distribution:
-        """Return calibrated distributions of the variable behind what is seen."""
-        return self.calibrator.transform_rows(predict_dist(self.estimator, X), covariates)
-
 
 @dataclass(frozen=True)
 class TrainingRows:
@@ -348,12 +344,32 @@ class CalibratedRegressorCV(
         -------
         Distribution
         """
+        bases, known = self.predict_base(X)
+        latent = [
+            member.calibrator.transform_rows(base, known)
+            for member, base in zip(self.members_, bases, strict=True)
+        ]
+        return self.support_.through(latent[0] if len(latent) == 1 else Mixture(latent))
+
+    def predict_base(self, X: Any) -> tuple[list[Distribution], Covariates | None]:
+        """Return what the models of all members say before calibration, and the covariates.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        bases : list of Distribution
+            One per member.
+        covariates : Covariates or None
+            The columns that calibrators look at.
+        """
         check_is_fitted(self, "members_")
         X = check_table(self, X)
         with warned_once(self, X):
-            known = self._covariates_of(X)
-            latent = [member.predict_latent(X, known) for member in self.members_]
-        return self.support_.through(latent[0] if len(latent) == 1 else Mixture(latent))
+            bases = [predict_dist(member.estimator, X) for member in self.members_]
+        return bases, self._covariates_of(X)
 
     def predict(self, X: Any) -> Array:
         """Return the mean of each row's distribution, or its median if `point` says so."""
