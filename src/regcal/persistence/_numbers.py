@@ -23,6 +23,7 @@ from regcal.calibrators.auto import AutoCalibrator
 from regcal.calibrators.axes import MapAxes
 from regcal.calibrators.base import Calibrator
 from regcal.calibrators.conditional import ConditionalCalibrator, LearnerScore
+from regcal.calibrators.conformal import ConformalLevels
 from regcal.calibrators.dirichlet import BandedMap, DirichletCalibrator
 from regcal.calibrators.gp_fitted import ProcessCalibrator
 from regcal.calibrators.gp_paper import PaperGPCalibrator
@@ -37,7 +38,7 @@ from regcal.calibrators.pit import PITCalibrator
 from regcal.calibrators.scale import ScaleCalibrator
 from regcal.calibrators.stack import StackCalibrator
 from regcal.calibrators.support import Support
-from regcal.codes import LeastSquaresDecoder, code_matrix
+from regcal.codes import LeastSquaresDecoder, tells_apart
 from regcal.corrections.additive import Additive, LevelTerm, SmoothTerm
 from regcal.corrections.base import Regression
 from regcal.corrections.cross_fit import Averaged, Blend, Correction
@@ -76,6 +77,7 @@ from regcal.persistence._archive import FileError
 from regcal.persistence.other_libraries import StoredModel
 from regcal.regressor import CalibratedRegressorCV, MultiQuantileRegressor, NormalResidualRegressor
 from regcal.regressor._calibrated import CalibratedModel
+from regcal.regressor._guarantee import Guarantee, Refit
 from regcal.tables import (
     CovariateColumns,
     OutcomeColumns,
@@ -316,6 +318,8 @@ _A_MAP = Instance(ProbitMap, Surface)
 _COLUMN_MAPS = Instance(BetaCalibrator, LogisticCalibrator, ColumnMaps)
 _SOME_MAPS = Either(_COLUMN_MAPS, Instance(DecodedMaps))
 _WORK = {"_work_per_point": Count(most=10**12)}
+
+_A_COLUMN = Instance(str, int, np.integer)
 
 _COLUMNS = Either(nothing, Numbers("features", missing=True))
 
@@ -571,14 +575,29 @@ _RULES: dict[type, dict[str, Check]] = {
         "scores_": Instance(list),
         "gain_": Number(),
     },
+    ConformalLevels: {
+        "low_": Numbers("rows", infinite=True),
+        "high_": Numbers("rows", infinite=True),
+        "weights_": Numbers("rows", above=0.0),
+        "groups_": Either(nothing, Numbers("rows", "columns")),
+        "names_": Several(Instance(str), "columns", least=0),
+    },
     # models
     CalibratedModel: {"calibrator": Instance(Calibrator)},
     CalibratedRegressorCV: {
         "support_": Instance(Support),
         "members_": Several(Instance(CalibratedModel)),
         "selection_": Instance(Calibrator),
+        "guarantee_": Instance(Guarantee),
         "n_features_in_": Count(),
     },
+    Guarantee: {
+        "kind": Instance(str),
+        "levels": Instance(ConformalLevels),
+        "by": Either(nothing, _A_COLUMN, Several(_A_COLUMN)),
+        "refit": Either(nothing, Instance(Refit)),
+    },
+    Refit: {"shifts": Numbers("rows"), "ratios": Numbers("rows", least=0.0)},
     NormalResidualRegressor: {"scale_": Number(above=0.0)},
     MultiQuantileRegressor: {"estimators_": Several(Instance(BaseEstimator))},
     CovariateColumns: {"columns": Instance(dict), "texts": Several(Instance(str), least=0)},
@@ -709,8 +728,8 @@ def _columns_of(maps: Any) -> int:
 
 
 def _unions_have_maps(maps: DecodedMaps) -> bool:
-    code_matrix(maps.matrix, maps.matrix.shape[1])
-    return _columns_of(maps.maps) == len(maps.matrix) and hasattr(maps.decoder, "masses")
+    code = bool(np.isin(maps.matrix, (0.0, 1.0)).all()) and tells_apart(maps.matrix)
+    return code and _columns_of(maps.maps) == len(maps.matrix) and hasattr(maps.decoder, "masses")
 
 
 def _segments_have_maps(calibrator: OneVsRestCalibrator) -> bool:
