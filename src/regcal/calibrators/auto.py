@@ -21,6 +21,7 @@ from regcal.calibrators.cells import Coordinates
 from regcal.calibrators.held_out import HeldOut, deal
 from regcal.calibrators.labels import known_below
 from regcal.calibrators.observed import Observed
+from regcal.calibrators.sinh_arcsinh import SinhArcsinhCalibrator
 from regcal.calibrators.stack import Objective, StackCalibrator
 from regcal.calibrators.support import Support
 from regcal.calibrators.targets import Targets, dense_thresholds
@@ -37,6 +38,12 @@ _METHODS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("e-beta", {"thresholds": 8}),
     ("e-beta", {"thresholds": 32}),
     ("isotonic", {}),
+)
+# With fewer rows, maps of two and of four numbers are candidates as well, which ask little of them.
+_FEW_ROWS = 100
+_OF_FEW_ROWS: tuple[tuple[str, Calibrator], ...] = (
+    ("location-scale", SinhArcsinhCalibrator(shape=False)),
+    ("sinh-arcsinh", SinhArcsinhCalibrator()),
 )
 _OF_COVARIATES: tuple[tuple[str, dict[str, Any]], ...] = (("conditional", {}),)
 
@@ -447,7 +454,8 @@ class Judged(WithoutCaches):
         means = np.average(rows, axis=1, weights=self.weights)
         best = int(np.argmax(np.where(crps <= most, means, -np.inf)))
         pairs = [_paired(rows[best] - row, self.weights) for row in rows]
-        errors = stdtrit(max(self.weights.sum() - 1.0, 1.0), _CLEARLY)
+        level = 1.0 - (1.0 - _CLEARLY) / (len(rows) - 1)
+        errors = stdtrit(max(self.weights.sum() - 1.0, 1.0), level)
         allowed = [behind <= errors * error for behind, error in pairs] & (crps <= most)
         alone = np.eye(len(rows))[int(np.argmax(allowed))]
         few = self.objective().best_few(most, _PRICE_OF_ONE)

@@ -28,6 +28,7 @@ from regcal.calibrators.isotonic import IndexCoordinates, IndexTable, IsotonicCa
 from regcal.calibrators.one_vs_rest import ColumnMaps, OneVsRestCalibrator, Reweighting
 from regcal.calibrators.pit import PITCalibrator
 from regcal.calibrators.scale import ScaleCalibrator
+from regcal.calibrators.sinh_arcsinh import SinhArcsinhCalibrator
 from regcal.calibrators.stack import StackCalibrator
 from regcal.calibrators.support import Support
 from regcal.distributions import (
@@ -49,7 +50,15 @@ from regcal.gp.basis import HilbertBasis
 from regcal.gp.laplace import LaplacePosterior, ProcessPrior
 from regcal.gp.process import FittedProcess
 from regcal.grids import EqualGrid, QuantileGrid
-from regcal.maps import Axis, PiecewiseMap, ProbitMap, RationalQuadraticSpline, ScaleMap, Surface
+from regcal.maps import (
+    Axis,
+    PiecewiseMap,
+    ProbitMap,
+    RationalQuadraticSpline,
+    ScaleMap,
+    SinhArcsinhMap,
+    Surface,
+)
 from regcal.outcomes import Outcomes
 from regcal.persistence._archive import FileError
 from regcal.regressor import CalibratedRegressorCV, MultiQuantileRegressor, NormalResidualRegressor
@@ -315,6 +324,12 @@ _RULES: dict[type, dict[str, Check]] = {
     },
     # maps
     ScaleMap: {"factor": Number(least=1.0 / _FARTHEST, most=_FARTHEST)},
+    SinhArcsinhMap: {
+        "shift": Number(least=-_FARTHEST, most=_FARTHEST),
+        "factor": Number(least=1.0 / _FARTHEST, most=_FARTHEST),
+        "skew": Number(least=-4.0, most=4.0),
+        "tail": Number(least=0.2, most=5.0),
+    },
     PiecewiseMap: {
         "edges": Numbers("n", least=-_FARTHEST, most=_FARTHEST, rising=True),
         "heights": Numbers("n", least=-_FARTHEST, most=_FARTHEST),
@@ -425,6 +440,7 @@ _RULES: dict[type, dict[str, Check]] = {
     Calibrator: {"n_rows_seen_": Count(), "support_": Instance(Support)},
     ScaleCalibrator: {"map_": Instance(ScaleMap)},
     PITCalibrator: {"map_": Instance(ProbitMap)},
+    SinhArcsinhCalibrator: {"map_": Instance(SinhArcsinhMap)},
     ProcessCalibrator: {
         "axes_": Instance(MapAxes),
         "start_": Instance(ProbitMap),
