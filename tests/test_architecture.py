@@ -25,7 +25,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = (
     {"_caching", "_inspection", "_random", "_validation", "_version"},
     {"covariates", "datasets", "grids", "maps", "outcomes", "support"},
-    {"binary", "distributions", "gp"},
+    {"binary", "codes", "distributions", "gp"},
     {"adapters", "corrections", "metrics"},
     {"calibrators"},
     {"audit"},

@@ -28,6 +28,7 @@ from regcal.calibrators import (
     calibrator_names,
     get_calibrator,
 )
+from regcal.codes import DenseCode, LeastSquaresDecoder, ThresholdCode
 from regcal.distributions import (
     Clipped,
     CrossingQuantilesWarning,
@@ -71,6 +72,7 @@ __all__ = [
     "CrossingQuantilesWarning",
     "CustomDistribution",
     "DecisionCost",
+    "DenseCode",
     "DensityCalibrator",
     "Distribution",
     "EqualGrid",
@@ -80,6 +82,7 @@ __all__ = [
     "IdentityCalibrator",
     "ImpossibleOutcomesWarning",
     "IsotonicCalibrator",
+    "LeastSquaresDecoder",
     "LogisticCalibrator",
     "Mixture",
     "MultiQuantileRegressor",
@@ -97,6 +100,7 @@ __all__ = [
     "SinhArcsinhCalibrator",
     "ScipyDistribution",
     "StackCalibrator",
+    "ThresholdCode",
     "__version__",
     "as_distribution",
     "audit",

@@ -121,6 +121,38 @@ class Covariates:
         return covariates
 
     @classmethod
+    def chosen(cls, table: Any, which: Any, names: Sequence[str] | None = None) -> "Covariates":
+        """Return some columns of a table.
+
+        Parameters
+        ----------
+        table : as in `of`
+        which : "all", a name, a number, or a sequence of names or numbers
+            A number is the place of a column, from 0.
+        names : sequence of str, optional
+            What columns of a table without names are called.
+
+        Returns
+        -------
+        Covariates
+
+        Examples
+        --------
+        >>> from regcal.covariates import Covariates
+        >>> Covariates.chosen([[1.0, 2.0], [3.0, 4.0]], [1]).names
+        ('x1',)
+        """
+        if not _has_names(table):
+            columns = dict(_named(table))
+            table = (
+                dict(zip(names, columns.values(), strict=True)) if names is not None else columns
+            )
+        own = [str(name) for name in (table if isinstance(table, Mapping) else table.columns)]
+        wanted = own if isinstance(which, str) and which == "all" else _places(which, own)
+        picked = ((name, values) for name, values in _named(table) if name in wanted)
+        return cls.of(dict(picked))
+
+    @classmethod
     def joined(cls, parts: Sequence["Covariates"]) -> "Covariates":
         """Return the rows of several tables with the same columns, and all of their levels.
 
@@ -184,6 +216,26 @@ class Covariates:
         refuse_masked(rows, "rows")
         columns = (replace(one, values=np.atleast_1d(one.values[rows])) for one in self.columns)
         return replace(self, columns=tuple(columns))
+
+
+def _places(which: Any, names: list[str]) -> list[str]:
+    """Return the names of columns that are given by name or by place."""
+    single = isinstance(which, str | int | np.integer)
+    found = []
+    for one in [which] if single else which:
+        if isinstance(one, int | np.integer) and not isinstance(one, bool):
+            known = -len(names) <= one < len(names)
+            found += [names[one]] if known else []
+        else:
+            known = one in names
+            found += [one]
+        if not known:
+            msg = f"There is no column {one!r}. The columns are {_listed(names)}."
+            raise ValueError(msg)
+    if not found:
+        msg = 'No covariates are chosen. Pass "all", names or numbers of columns, or None.'
+        raise ValueError(msg)
+    return found
 
 
 # ---------------------------------------------------------------------------- tables become columns

@@ -15,6 +15,8 @@ from scipy.special import ndtr, ndtri
 
 from regcal._validation import Array
 from regcal.audit import Audit
+from regcal.audit.findings import shown_p
+from regcal.binary import BetaCalibrator
 from regcal.calibrators import (
     AutoCalibrator,
     Calibrator,
@@ -29,6 +31,7 @@ from regcal.calibrators import (
     StackCalibrator,
     Support,
 )
+from regcal.calibrators.one_vs_rest import DecodedMaps
 from regcal.distributions import Distribution
 from regcal.maps import PiecewiseMap, ProbitMap, ScaleMap
 from regcal.regressor import CalibratedRegressorCV, NormalResidualRegressor
@@ -264,7 +267,7 @@ def _of_audit(audit: Audit) -> str:
             number(one.predicted),
             number(one.observed),
             f"{number(one.predicted + one.lower)} to {number(one.predicted + one.upper)}",
-            number(one.p_value),
+            escape(shown_p(one.p_value)),
         ]
         for one in shown
     ]
@@ -378,10 +381,13 @@ def _figures_of_stack(stack: StackCalibrator) -> Figures:
 @figures_of.register
 def _figures_of_segments(calibrator: OneVsRestCalibrator) -> Figures:
     thresholds = calibrator.thresholds_
-    binary = calibrator.maps_ if calibrator.binary is None else calibrator.binary
+    binary = BetaCalibrator() if calibrator.binary is None else calibrator.binary
     low, high = number(thresholds[0]), number(thresholds[-1])
+    maps = calibrator.maps_
+    unions = [("unions of them", str(len(maps.matrix)))] if isinstance(maps, DecodedMaps) else []
     return [
         ("segments", f"{len(thresholds) + 1}, cut between {low} and {high}"),
+        *unions,
         ("map of each", type(binary).__name__),
     ]
 

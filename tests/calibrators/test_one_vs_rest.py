@@ -79,3 +79,53 @@ def test_calibrated_moments_survive_an_infinite_density():
     noise = 4 * draws.std() / np.sqrt(draws.size)
     assert_allclose(dist.transform(base[:1]).mean(), draws.mean(), rtol=0.0, atol=noise)
     assert np.isfinite(dist.transform(base[:1]).var()).all()
+
+
+def test_masses_of_a_threshold_code_against_brute_force(rng):
+    """A map per threshold, isotonic regression, and one trial that the base says."""
+    loc = rng.normal(size=120)
+    y = loc + rng.normal(0.3, 0.6, 120)
+    thresholds = np.array([-1.0, 0.0, 0.1, 0.2, 1.5])
+    cal = regcal.get_calibrator("e-beta", thresholds=thresholds, code=regcal.ThresholdCode())
+    found = cal.fit(regcal.Normal(loc, 1.0), y).transform(regcal.Normal([0.2], [1.0])).log_masses()
+
+    below, new = [], scipy.stats.norm.cdf(thresholds, 0.2, 1.0)
+    for t, p_new in zip(thresholds, new, strict=True):
+        p = scipy.stats.norm.cdf(t, loc, 1.0)
+        features = np.column_stack([np.log(p), -np.log1p(-p), np.ones(len(p))])
+        bounds = [(0, None), (0, None), (None, None)]
+        prior = np.array([1.0, 1.0, 0.0])
+        a, b, m = minimum(features, (y <= t).astype(float), prior, 0.3, bounds)
+        below.append(expit(a * np.log(p_new) - b * np.log1p(-p_new) + m))
+    share = (120 * np.array(below) + 0.5) / 121
+    nearest = scipy.optimize.isotonic_regression(below, weights=1 / (share * (1 - share))).x
+    base = np.diff(new, prepend=0.0, append=1.0)
+    wanted = (120 * np.diff(nearest, prepend=0.0, append=1.0) + base) / 121
+    assert_allclose(np.exp(found[0]), wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("code", [regcal.ThresholdCode(), regcal.DenseCode(), np.eye(7)])
+@pytest.mark.parametrize("name", ["e-logistic", "e-beta", "e-isotonic"])
+def test_codes_mend_a_wrong_spread(name, code, rng):
+    """Predictions twice too wide become about right with any code and map."""
+    dist = regcal.Normal(np.zeros(2000), 2.0)
+    y = rng.normal(size=2000)
+    thresholds = np.linspace(-2.5, 2.5, 6)
+    cal = regcal.get_calibrator(name, thresholds=thresholds, code=code).fit(dist, y)
+
+    assert regcal.log_score(y, cal.transform(dist)).mean() > -1.5
+
+
+def test_censored_labels_of_unions(rng):
+    """Of rows cut off at random, a code learns what it learns from whole ones."""
+    loc, limit = rng.normal(size=(2, 4000))
+    y = loc + 0.5 * rng.normal(size=4000)
+    thresholds = np.linspace(-2.0, 2.0, 9)
+    cal = regcal.get_calibrator("e-beta", thresholds=thresholds, code=regcal.ThresholdCode())
+    dist, seen = regcal.Normal(loc, 1.0), np.minimum(y, limit + 1.0)
+    whole = cal.fit(dist, y).transform(dist[:9]).cdf(thresholds[np.newaxis])
+    censored = regcal.Outcomes.right_censored(seen, y <= limit + 1.0)
+    part = cal.fit(dist, censored).transform(dist[:9]).cdf(thresholds[np.newaxis])
+
+    assert np.abs(whole - dist[:9].cdf(thresholds[np.newaxis])).max() > 0.15
+    assert_allclose(part, whole, atol=0.05)

@@ -154,6 +154,7 @@ def test_page_names_the_groups_that_are_wrong(tmp_path):
     for one in audit.segments[:2]:
         assert one.segment in ("group = 3", "group = 4")
         assert one.segment in text and f"<td>{one.observed:.3f}</td>" in text
+        assert one.p_value < 0.001 and "<td>&lt; 0.001</td></tr>" in text
     assert f"{audit.costs[0].predicted:.4g}" in text
     assert "For whom" not in plain.read_text(encoding="utf-8")
 

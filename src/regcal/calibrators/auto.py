@@ -166,9 +166,10 @@ class AutoCalibrator(Calibrator):
     _needs_density = True
 
     @property
-    def _uses_covariates(self) -> bool:  # type: ignore[override]
+    def uses_covariates(self) -> bool:  # type: ignore[override]
+        """Whether a candidate looks at covariates."""
         candidates = self.candidates
-        return candidates is None or any(one._uses_covariates for _, one in candidates)
+        return candidates is None or any(one.uses_covariates for _, one in candidates)
 
     def __init__(
         self,
@@ -229,7 +230,19 @@ class AutoCalibrator(Calibrator):
         -------
         Calibrator
         """
-        rows = self.checked_rows(dist, y, sample_weight, covariates)
+        return self.select_rows(self.checked_rows(dist, y, sample_weight, covariates))
+
+    def select_rows(self, rows: HeldOut) -> Calibrator:
+        """Return what `select` does, of rows that have been checked.
+
+        Parameters
+        ----------
+        rows : HeldOut
+
+        Returns
+        -------
+        Calibrator
+        """
         observed = Observed.all_of(self, rows)
         return self._select(observed.modest_rows, observed.targets.support)
 

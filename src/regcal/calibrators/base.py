@@ -63,7 +63,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
     _needs_density = False
 
     # Whether it looks at covariates.
-    _uses_covariates = False
+    uses_covariates = False
 
     # The covariates it has learnt from, without their rows.
     columns_: Covariates | None = None
@@ -122,11 +122,11 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         HeldOut
         """
         if covariates is not None:
-            self._check_uses_covariates()
+            self._check_looks_at_covariates()
         return HeldOut.checked(dist, y, sample_weight, covariates)
 
-    def _check_uses_covariates(self) -> None:
-        if not self._uses_covariates:
+    def _check_looks_at_covariates(self) -> None:
+        if not self.uses_covariates:
             msg = (
                 f"{type(self).__name__} does not look at covariates. Use "
                 f'"conditional" (ConditionalCalibrator, which puts another calibrator on top) or '
@@ -302,7 +302,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         -------
         Distribution
         """
-        return self.transform_latent(dist, covariates if self._uses_covariates else None)
+        return self.transform_latent(dist, covariates if self.uses_covariates else None)
 
     def _read(self, covariates: Any, n_rows: int) -> Covariates | None:
         """Return the covariates of new rows as those of earlier ones were."""
@@ -315,7 +315,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
                 f"{', '.join(self.columns_.names)}. Pass those of the new rows: covariates=."
             )
             raise ValueError(msg)
-        self._check_uses_covariates()
+        self._check_looks_at_covariates()
         if self.columns_ is None:
             msg = (
                 f"This {type(self).__name__} was fitted without covariates, so it has no use for "
@@ -346,7 +346,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
 
     def _remember_columns(self, covariates: Covariates | None) -> None:
         """Keep how covariates are to be read, if it looks at them."""
-        if self._uses_covariates and covariates is not None:
+        if self.uses_covariates and covariates is not None:
             self.columns_ = covariates[:0]
         elif "columns_" in vars(self):
             del self.columns_  # of an earlier fit

@@ -117,7 +117,7 @@ class ConditionalCalibrator(Calibrator):
     """
 
     _needs_density = True
-    _uses_covariates = True
+    uses_covariates = True
 
     def __init__(
         self,

@@ -49,12 +49,15 @@ class HeldOut(WithoutCaches):
     weights : ndarray of shape (n_rows,)
     covariates : Covariates, optional
         What else is known of the rows.
+    groups : ndarray of shape (n_rows,), optional
+        Numbers of groups whose rows belong together: none is learnt from to judge another.
     """
 
     dist: Distribution
     seen: Outcomes
     weights: Array
     covariates: Covariates | None = None
+    groups: np.ndarray | None = None
 
     @classmethod
     def checked(
@@ -85,6 +88,7 @@ class HeldOut(WithoutCaches):
             Outcomes.unchecked(lower, upper),
             weights,
             _joined_covariates([part.covariates for part in parts]),
+            _joined_groups([part.groups for part in parts]),
         )
         if all("_at_outcomes" in vars(part) for part in parts):
             known = zip(*(part._at_outcomes for part in parts), strict=True)
@@ -143,8 +147,9 @@ class HeldOut(WithoutCaches):
 
     @property
     def _keys(self) -> list[Array]:
-        """Numbers that tell the covariates of rows apart."""
-        return [] if self.covariates is None else [one.keys for one in self.covariates.columns]
+        """Numbers that tell the covariates and groups of rows apart."""
+        known = [] if self.covariates is None else [one.keys for one in self.covariates.columns]
+        return known if self.groups is None else [*known, self.groups.astype(float)]
 
     @property
     def constant(self) -> bool:
@@ -177,7 +182,9 @@ class HeldOut(WithoutCaches):
     def take(self, places: Any) -> "HeldOut":
         """Return some of the rows."""
         covariates = None if self.covariates is None else self.covariates.take(places)
-        part = HeldOut(self.dist[places], self.seen[places], self.weights[places], covariates)
+        groups = None if self.groups is None else self.groups[places]
+        parts = (self.dist[places], self.seen[places], self.weights[places])
+        part = HeldOut(*parts, covariates, groups)
         if "exact" in vars(self):
             vars(part)["exact"] = self.exact[places]
         return self._with_known(part, places)
@@ -322,6 +329,12 @@ def _joined_covariates(parts: Sequence[Covariates | None]) -> Covariates | None:
     return Covariates.joined(known)
 
 
+def _joined_groups(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
+    """Return the groups of several parts, all of which have them or none."""
+    known = [part for part in parts if part is not None]
+    return np.concatenate(known) if known else None
+
+
 def _plain(dist: Distribution) -> Distribution:
     """Return rows that hold nothing but their own arrays; a table of quantiles if need be."""
     if joined([dist, dist]) is not None:
@@ -330,9 +343,12 @@ def _plain(dist: Distribution) -> Distribution:
 
 
 def deal(rows: HeldOut, n_folds: int, seed: int) -> np.ndarray:
-    """Return a fold per row, at random but for equal rows, which stay together."""
-    order = np.random.default_rng(seed).permutation(int(rows.distinct.max()) + 1)
-    return (order % n_folds)[rows.distinct]
+    """Return a fold per row, at random but for equal rows and for groups, which stay together."""
+    units = rows.distinct
+    if rows.groups is not None and np.ptp(rows.groups) > 0:
+        units = np.unique(rows.groups, return_inverse=True)[1]
+    order = np.random.default_rng(seed).permutation(int(units.max()) + 1)
+    return (order % n_folds)[units]
 
 
 def uniforms_of(rows: HeldOut) -> Array:

@@ -16,6 +16,14 @@ from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.labels import expected_below, known_below, learn_labels
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.targets import Targets
+from regcal.codes import (
+    LOG_LIMITS,
+    LeastSquaresDecoder,
+    OneVsRestCode,
+    code_matrix,
+    log_unions,
+    union_labels,
+)
 from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Segmented
 from regcal.distributions.base import LOG_HALF
@@ -25,30 +33,41 @@ from regcal.distributions.segmented import log_segment_masses
 # weights always see them: one that jumps from row to row would tell whether rows were merged.
 _BITS = 6
 
-# Logs of masses are cut here: beyond, a map has long reached its limit.
-_LOG_LIMITS = (-700.0, -1e-300)
-
 
 @dataclass(frozen=True)
 class SegmentCoordinates:
-    """The predicted log mass of each segment, and whether the outcome fell into it."""
+    """The predicted log mass of each union of segments, and whether the outcome fell into it.
+
+    Parameters
+    ----------
+    thresholds : ndarray
+        Ends of the segments.
+    matrix : ndarray of shape (n_unions, n_segments)
+        The code; see `regcal.codes`.
+    """
 
     thresholds: Array
+    matrix: Array
 
     @property
     def points_per_row(self) -> int:
-        """The number of segments."""
-        return len(self.thresholds) + 1
+        """The number of unions."""
+        return len(self.matrix)
+
+    @property
+    def one_vs_rest(self) -> bool:
+        """Whether every union is a segment."""
+        return np.array_equal(self.matrix, np.eye(len(self.thresholds) + 1))
 
     def observe(self, rows: HeldOut) -> Points:
-        """Return a point per row and segment, with log mass and a share of successes.
+        """Return a point per row and union, with log mass and a share of successes.
 
-        Segments of which nobody knows whether they hold the outcome are left out.
+        Unions of which nobody knows whether they hold the outcome are left out.
         """
-        values = np.zeros((2, len(rows), self.points_per_row))
+        values = np.empty((2, len(rows), self.points_per_row))
         values[0] = self._log_masses(rows.dist)
         segments = np.searchsorted(self.thresholds, rows.y, side="left")
-        values[1, np.arange(len(rows)), segments] = 1.0
+        values[1] = self.matrix.T[segments]
         if rows.exact.all():
             return Points.of_pairs(rows.weights, values)
         some = np.flatnonzero(~rows.exact)
@@ -59,14 +78,17 @@ class SegmentCoordinates:
         """Return the points that `observe` leaves out, labelled by their expectation."""
         below = expected_below(rows, latent, self.thresholds)
         shares = np.diff(below, axis=1, prepend=0.0, append=1.0)
-        values = np.stack([self._log_masses(rows.dist), shares])
+        values = np.stack([self._log_masses(rows.dist), shares @ self.matrix.T])
         return Points.of_pairs(rows.weights, values).where(np.isnan(self._known(rows).ravel()))
 
     def _log_masses(self, dist: Distribution) -> Array:
-        return np.clip(log_segment_masses(dist, self.thresholds), *_LOG_LIMITS)
+        log_p = log_segment_masses(dist, self.thresholds)
+        if self.one_vs_rest:
+            return np.clip(log_p, *LOG_LIMITS)
+        return log_unions(log_p, self.matrix)
 
     def _known(self, rows: HeldOut) -> Array:
-        """Return 1 and 0 where it is known whether segments hold outcomes, else NaN."""
+        """Return 1 and 0 where it is known whether unions hold outcomes, else NaN."""
         below = known_below(rows, self.thresholds)
         ends = (len(rows), 1)
         low, high = (
@@ -75,15 +97,16 @@ class SegmentCoordinates:
         )
         # inside: above its low end and below its high one; outside: beyond either
         inside = np.where((low == 0) & (high == 1), 1.0, np.nan)
-        return np.where((low == 1) | (high == 0), 0.0, inside)
+        return union_labels(np.where((low == 1) | (high == 0), 0.0, inside), self.matrix)
 
     def cells(self, points: Points) -> np.ndarray:
         """Return cells of log p up to 1/2, and of log(1 - p) beyond."""
         return mass_cells(points.values[0])
 
     def follows(self, other: "SegmentCoordinates") -> bool:
-        """Return whether the segments are the same."""
-        return np.array_equal(self.thresholds, other.thresholds)
+        """Return whether the unions are the same."""
+        same = np.array_equal(self.thresholds, other.thresholds)
+        return same and np.array_equal(self.matrix, other.matrix)
 
 
 def mass_cells(log_p: Array) -> np.ndarray:
@@ -100,34 +123,48 @@ def mass_cells(log_p: Array) -> np.ndarray:
 
 @dataclass(frozen=True)
 class SegmentCounts:
-    """Per segment: log masses with weighted numbers of outcomes inside and in all."""
+    """Per union: log masses with weighted numbers of outcomes inside and in all."""
 
     log_p: Array
     successes: Array
     trials: Array
 
     @classmethod
-    def of(cls, points: Points, n_segments: int) -> "SegmentCounts":
-        """Return a row of points per segment; short ones are filled with points of no weight."""
+    def of(cls, points: Points, n_unions: int) -> "SegmentCounts":
+        """Return a row of points per union; short ones are filled with points of no weight."""
         order = np.argsort(points.levels, kind="stable")
-        counts = np.bincount(points.levels, minlength=n_segments)
+        counts = np.bincount(points.levels, minlength=n_unions)
         filled = np.arange(counts.max()) < counts[:, np.newaxis]
         log_p, trials, rate = np.full(filled.shape, -1.0), *np.zeros((2, *filled.shape))
         log_p[filled], rate[filled] = points.values[:, order]
         trials[filled] = points.weights[order]
         return cls(log_p, trials * rate, trials)
 
+    @property
+    def n_trials(self) -> float:
+        """The weight of all outcomes."""
+        return float(self.trials[0].sum())
+
+
+def joined_by_base(masses: Array, log_p: Array, n_trials: float) -> Array:
+    """Return logs of masses that so many trials gave, after one more distributed as the base says.
+
+    It keeps masses positive where those of the base are.
+    """
+    with np.errstate(divide="ignore"):
+        log_masses = np.log(masses * n_trials)
+    return np.logaddexp(log_masses, log_p) - np.log1p(n_trials)
+
 
 class ColumnMaps:
-    """One fitted copy of any binary calibrator per segment."""
+    """One fitted copy of any binary calibrator per union of segments."""
 
     def __init__(self, binary: Any, counts: SegmentCounts) -> None:
         self.maps = [
             self._fitted(binary, *column)
             for column in zip(counts.log_p, counts.successes, counts.trials, strict=True)
         ]
-        # One pseudo-observation, distributed as the base says, keeps masses positive.
-        self.n_trials = float(counts.trials[0].sum())
+        self.n_trials = counts.n_trials
 
     def _fitted(self, binary: Any, log_p: Array, successes: Array, trials: Array) -> Any:
         used = np.flatnonzero(trials)
@@ -144,16 +181,40 @@ class ColumnMaps:
         return clone(binary).fit(p, rate)
 
     def predict_log_columns(self, log_p: Array) -> Array:
-        """Return log calibrated masses, (n_rows, n_segments)."""
+        """Return log calibrated masses of unions, (n_rows, n_unions)."""
         p = np.exp(log_p)
         columns = [
             as_float_array(one.predict(p[:, k : k + 1]), "predictions").ravel()
             for k, one in enumerate(self.maps)
         ]
         rates = np.clip(np.stack(columns, axis=1), 0.0, 1.0)
-        with np.errstate(divide="ignore"):
-            log_rates = np.log(rates * self.n_trials)
-        return np.logaddexp(log_rates, log_p) - np.log1p(self.n_trials)
+        return joined_by_base(rates, log_p, self.n_trials)
+
+
+@dataclass(frozen=True)
+class DecodedMaps:
+    """Maps of unions of segments, from which masses of segments are decoded.
+
+    Parameters
+    ----------
+    maps : BinaryMap or ColumnMaps
+        One per union.
+    matrix : ndarray of shape (n_unions, n_segments)
+    decoder : Decoder
+    n_trials : float
+        The weight of the outcomes that were learnt from.
+    """
+
+    maps: Any
+    matrix: Array
+    decoder: Any
+    n_trials: float
+
+    def predict_log_columns(self, log_p: Array) -> Array:
+        """Return log calibrated masses of segments, (n_rows, n_segments)."""
+        log_rates = self.maps.predict_log_columns(log_unions(log_p, self.matrix))
+        masses = self.decoder.masses(self.matrix, log_rates, self.n_trials)
+        return joined_by_base(masses, log_p, self.n_trials)
 
 
 @dataclass(frozen=True)
@@ -171,7 +232,8 @@ class OneVsRestCalibrator(Calibrator):
     """Cut the target into segments, calibrate each segment's mass, renormalise.
 
     The paper's e-logistic and e-beta. Each segment between thresholds has a binary map, learnt
-    from the predicted mass of the segment and whether the outcome fell into it.
+    from the predicted mass of the segment and whether the outcome fell into it. With a `code`,
+    unions of segments have one each, and masses are decoded from their probabilities.
 
     Parameters
     ----------
@@ -182,6 +244,12 @@ class OneVsRestCalibrator(Calibrator):
         Ends of the segments: a number of thresholds over the paper's range, equally spaced on
         the axis that suits the targets (see `regcal.maps.Axis`) and within their support, a
         grid object from `regcal.grids`, or increasing values. The outer segments are open-ended.
+    code : object or array-like of shape (n_unions, n_segments), optional
+        What has a map: a `ThresholdCode`, a `DenseCode`, or zeros and ones of your own, a row per
+        union of segments. By default each segment.
+    decoder : object, optional
+        How masses follow from probabilities: a `LeastSquaresDecoder`, which is the default with a
+        `code`, or any object with its ``masses``. By default those of segments are renormalised.
     shape : {"base", "uniform"}, default="base"
         How the mass of a bounded segment is spread inside it: as the base density is there, or
         evenly as in the paper.
@@ -197,6 +265,7 @@ class OneVsRestCalibrator(Calibrator):
     thresholds_ : ndarray of shape (n_thresholds,)
     maps_ : object
         The fitted maps; with a `BetaCalibrator`, ``maps_.coefficients_`` has a row per segment.
+        With a `code` they are ``maps_.maps``.
 
     Examples
     --------
@@ -209,17 +278,25 @@ class OneVsRestCalibrator(Calibrator):
     array([1.])
     """
 
+    # What files from before there were codes have.
+    code: Any = None
+    decoder: Any = None
+
     def __init__(
         self,
         binary: Any = None,
         *,
         thresholds: Any = 16,
+        code: Any = None,
+        decoder: Any = None,
         shape: str = "base",
         support: Any = "auto",
         step: Any = None,
     ) -> None:
         self.binary = binary
         self.thresholds = thresholds
+        self.code = code
+        self.decoder = decoder
         self.shape = shape
         self.support = support
         self.step = step
@@ -228,7 +305,9 @@ class OneVsRestCalibrator(Calibrator):
         if self.shape not in ("base", "uniform"):
             msg = f'shape must be "base" or "uniform", got {self.shape!r}.'
             raise ValueError(msg)
-        return (SegmentCoordinates(targets.thresholds(self.thresholds)),)
+        thresholds = targets.thresholds(self.thresholds)
+        code = OneVsRestCode() if self.code is None else self.code
+        return (SegmentCoordinates(thresholds, code_matrix(code, len(thresholds) + 1)),)
 
     def _solve(self, observed: Observed) -> None:
         (coordinates,), (known,) = observed.coordinates, observed.points
@@ -248,8 +327,13 @@ class OneVsRestCalibrator(Calibrator):
             points = points.merged(segments.cells(points))
         counts = SegmentCounts.of(points, segments.points_per_row)
         if ours:
-            return clone(binary).fit_columns(counts.log_p, counts.successes, counts.trials)
-        return ColumnMaps(binary, counts)
+            maps = clone(binary).fit_columns(counts.log_p, counts.successes, counts.trials)
+        else:
+            maps = ColumnMaps(binary, counts)
+        if self.decoder is None and segments.one_vs_rest:
+            return maps
+        decoder = LeastSquaresDecoder() if self.decoder is None else self.decoder
+        return DecodedMaps(maps, segments.matrix, decoder, counts.n_trials)
 
     def _transform(self, dist: Distribution, covariates: Covariates | None) -> Distribution:
         return Segmented(

@@ -75,8 +75,9 @@ class StackCalibrator(Calibrator):
         return any(part._needs_density for _, part in self.calibrators)
 
     @property
-    def _uses_covariates(self) -> bool:  # type: ignore[override]
-        return any(part._uses_covariates for _, part in self.calibrators)
+    def uses_covariates(self) -> bool:  # type: ignore[override]
+        """Whether a part looks at covariates."""
+        return any(part.uses_covariates for _, part in self.calibrators)
 
     def _coordinates(self, targets: Targets) -> tuple[Coordinates, ...]:
         return tuple(one for _, part in self.calibrators for one in part._coordinates(targets))

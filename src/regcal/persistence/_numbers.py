@@ -25,12 +25,18 @@ from regcal.calibrators.base import Calibrator
 from regcal.calibrators.gp_fitted import ProcessCalibrator
 from regcal.calibrators.gp_paper import PaperGPCalibrator
 from regcal.calibrators.isotonic import IndexCoordinates, IndexTable, IsotonicCalibrator
-from regcal.calibrators.one_vs_rest import ColumnMaps, OneVsRestCalibrator, Reweighting
+from regcal.calibrators.one_vs_rest import (
+    ColumnMaps,
+    DecodedMaps,
+    OneVsRestCalibrator,
+    Reweighting,
+)
 from regcal.calibrators.pit import PITCalibrator
 from regcal.calibrators.scale import ScaleCalibrator
 from regcal.calibrators.sinh_arcsinh import SinhArcsinhCalibrator
 from regcal.calibrators.stack import StackCalibrator
 from regcal.calibrators.support import Support
+from regcal.codes import LeastSquaresDecoder, code_matrix
 from regcal.distributions import (
     Bounded,
     Clipped,
@@ -288,7 +294,8 @@ def nothing(value: Any, sizes: Sizes) -> bool:
 # ------------------------------------------------------------------------------------------- rules
 
 _A_MAP = Instance(ProbitMap, Surface)
-_SOME_MAPS = Instance(BetaCalibrator, LogisticCalibrator, ColumnMaps)
+_COLUMN_MAPS = Instance(BetaCalibrator, LogisticCalibrator, ColumnMaps)
+_SOME_MAPS = Either(_COLUMN_MAPS, Instance(DecodedMaps))
 _WORK = {"_work_per_point": Count(most=10**12)}
 
 _COLUMNS = Either(nothing, Numbers("features", missing=True))
@@ -425,6 +432,12 @@ _RULES: dict[type, dict[str, Check]] = {
     BetaCalibrator: {"coefficients_": Numbers("columns", 3)},
     LogisticCalibrator: {"coefficients_": Numbers("columns", 2)},
     ColumnMaps: {"maps": Several(Instance(BaseEstimator)), "n_trials": Number(above=0.0)},
+    DecodedMaps: {
+        "maps": _COLUMN_MAPS,
+        "matrix": Numbers("unions", "segments", least=0.0, most=1.0),
+        "n_trials": Number(above=0.0),
+    },
+    LeastSquaresDecoder: {"weighted": Instance(bool)},
     Reweighting: {"maps": _SOME_MAPS},
     MapAxes: {"low": Number(), "high": Number(), "axis": Instance(Axis)},
     Support: {
@@ -613,7 +626,14 @@ def _is_fitted_or_new(binary: BinaryMap) -> bool:
 
 
 def _columns_of(maps: Any) -> int:
+    if isinstance(maps, DecodedMaps):
+        return maps.matrix.shape[1]
     return len(maps.maps) if isinstance(maps, ColumnMaps) else len(maps.coefficients_)
+
+
+def _unions_have_maps(maps: DecodedMaps) -> bool:
+    code_matrix(maps.matrix, maps.matrix.shape[1])
+    return _columns_of(maps.maps) == len(maps.matrix) and hasattr(maps.decoder, "masses")
 
 
 def _segments_have_maps(calibrator: OneVsRestCalibrator) -> bool:
@@ -674,6 +694,7 @@ _LAWS: dict[type, Callable[[Any], bool]] = {
     LaplacePosterior: _posterior_fits,
     FittedProcess: _process_fits,
     BinaryMap: _is_fitted_or_new,
+    DecodedMaps: _unions_have_maps,
     OneVsRestCalibrator: _segments_have_maps,
     IndexTable: _table_fits,
     IsotonicCalibrator: _table_is_of_thresholds,

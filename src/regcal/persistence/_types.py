@@ -20,6 +20,7 @@ from sklearn.utils import Bunch, all_estimators
 from regcal import (
     binary,
     calibrators,
+    codes,
     distributions,
     gp,
     grids,
@@ -30,7 +31,7 @@ from regcal import (
 )
 
 # The parts of regcal whose classes fitted objects consist of.
-_PARTS = (binary, calibrators, distributions, gp, grids, maps, outcomes, regressor, tables)
+_PARTS = (binary, calibrators, codes, distributions, gp, grids, maps, outcomes, regressor, tables)
 
 # Estimators whose compiled code reads memory as the stored arrays tell it to, unchecked: full names
 # and packages.

@@ -23,10 +23,10 @@ from regcal.calibrators.base import fitted_copy, given_support
 from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.support import Support
 from regcal.calibrators.targets import Targets
+from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Mixture
 from regcal.outcomes import Outcomes
 from regcal.regressor._folds import (
-    Fold,
     as_weights,
     check_outcome_data,
     check_table,
@@ -36,6 +36,7 @@ from regcal.regressor._folds import (
     make_folds,
     route_metadata,
     router_for,
+    rows_together,
     warned_once,
 )
 
@@ -54,9 +55,30 @@ class CalibratedModel:
     estimator: Any
     calibrator: Calibrator
 
-    def predict_latent(self, X: Any) -> Distribution:
+    def predict_latent(self, X: Any, covariates: Covariates | None = None) -> Distribution:
         """Return calibrated distributions of the variable behind what is seen."""
-        return self.calibrator.transform_latent(predict_dist(self.estimator, X))
+        return self.calibrator.transform_rows(predict_dist(self.estimator, X), covariates)
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """The rows of a fit: features, what was seen, and what calibrators may look at."""
+
+    X: Any
+    seen: Outcomes
+    weights: Array
+    covariates: Covariates | None
+    groups: np.ndarray | None
+
+    def held_out(self, model: Any, rows: Any) -> HeldOut:
+        """Return what a model predicts for rows that it has not seen."""
+        return HeldOut(
+            predict_dist(model, _safe_indexing(self.X, rows)),
+            self.seen[rows],
+            self.weights[rows],
+            None if self.covariates is None else self.covariates[rows],
+            None if self.groups is None else self.groups[rows],
+        )
 
 
 class CalibratedRegressorCV(
@@ -92,6 +114,10 @@ class CalibratedRegressorCV(
         Number of models fitted at once, through joblib.
     point : {"mean", "median"}, default="mean"
         What `predict` returns.
+    covariates : None, "all", or names or numbers of columns of X, default=None
+        Columns that the calibrator looks at beside the predictions, so that they hold for each
+        group and along each of them: "auto" and "conditional" can. They may be numbers or
+        categories, and have gaps.
     support : {"auto", None} or (low, high), default="auto"
         Ends at which outcomes beyond are seen, such as 0 for rain: found where outcomes pile up,
         none, or given; write an end that there is none of as None. With "auto", a calibrator
@@ -137,6 +163,7 @@ class CalibratedRegressorCV(
         n_jobs: int | None = None,
         *,
         point: str = "mean",
+        covariates: Any = None,
         support: Any = "auto",
         step: Any = None,
     ) -> None:
@@ -146,6 +173,7 @@ class CalibratedRegressorCV(
         self.ensemble = ensemble
         self.n_jobs = n_jobs
         self.point = point
+        self.covariates = covariates
         self.support = support
         self.step = step
 
@@ -165,7 +193,7 @@ class CalibratedRegressorCV(
         sample_weight : array-like of shape (n_rows,), optional
             For the calibrator, and for the estimator if it takes weights.
         groups : array-like of shape (n_rows,), optional
-            For splitters that keep groups together.
+            For splitters that keep groups together, and for all folds inside calibrators.
         **fit_params
             Passed on to the estimator.
 
@@ -185,14 +213,17 @@ class CalibratedRegressorCV(
         routing = get_config()["enable_metadata_routing"]
         weights = np.ones(len(y)) if sample_weight is None else sample_weight
         if isinstance(self.estimator, FrozenEstimator):
-            models, held_out = [self.estimator], [self._held_out(self.estimator, X, seen, weights)]
+            rows = TrainingRows(X, seen, weights, self._covariates_of(X), rows_together([], groups))
+            models, held_out = [self.estimator], [rows.held_out(self.estimator, slice(None))]
             self.ensemble_ = False
         else:
             routed = route_metadata(self, routing, sample_weight, groups, fit_params)
             folds = make_folds(self.cv, X, y, routed.splitter.split)
             to_fit = routed.estimator.fit
             models = fit_folds(self.estimator, X, y, folds, to_fit, self.n_jobs)
-            held_out = self._held_out_folds(models, folds, X, seen, weights)
+            together = rows_together(folds, groups)
+            rows = TrainingRows(X, seen, weights, self._covariates_of(X), together)
+            held_out = [rows.held_out(m, test) for m, (_, test) in zip(models, folds, strict=True)]
             self.ensemble_ = self._resolved_ensemble(models[0], held_out)
             if not self.ensemble_:
                 models = [fit_copy(self.estimator, X, y, to_fit)]
@@ -220,8 +251,17 @@ class CalibratedRegressorCV(
                 f'{", ".join(calibrator_names())}; "identity" calibrates nothing.'
             )
             raise TypeError(msg)
-        if isinstance(calibrator, str):
-            get_calibrator(calibrator)
+        named = isinstance(calibrator, str)
+        uses = getattr(
+            get_calibrator(calibrator) if named else calibrator, "uses_covariates", False
+        )
+        if self.covariates is not None and not uses:
+            msg = (
+                f"The calibrator {calibrator!r} does not look at covariates. Pass "
+                'calibrator="auto" or "conditional", or ConditionalCalibrator(calibrator=...) to '
+                "put another one on top; or covariates=None."
+            )
+            raise ValueError(msg)
         if isinstance(self.estimator, type):
             msg = f"estimator is the class {self.estimator.__name__}. Pass an object of it."
             raise TypeError(msg)
@@ -236,16 +276,10 @@ class CalibratedRegressorCV(
             return bool(n_rows < _FEW_ROWS)
         return bool(n_rows >= _ENOUGH_ROWS) and _explained_share(pooled) < _LEAST_EXPLAINED
 
-    def _held_out(self, model: Any, X: Any, seen: Outcomes, weights: Array) -> HeldOut:
-        return HeldOut(predict_dist(model, X), seen, weights)
-
-    def _held_out_folds(
-        self, models: list[Any], folds: list[Fold], X: Any, seen: Outcomes, weights: Array
-    ) -> list[HeldOut]:
-        return [
-            self._held_out(model, _safe_indexing(X, test), seen[test], weights[test])
-            for model, (_, test) in zip(models, folds, strict=True)
-        ]
+    def _covariates_of(self, X: Any) -> Covariates | None:
+        if self.covariates is None:
+            return None
+        return Covariates.chosen(X, self.covariates, getattr(self, "feature_names_in_", None))
 
     def _calibrated(self, models: list[Any], held_out: list[HeldOut]) -> list[CalibratedModel]:
         """Pair the models with calibrators, one per fold or one for all."""
@@ -283,7 +317,7 @@ class CalibratedRegressorCV(
             self.__dict__.pop("selection_", None)  # of an earlier fit
             return calibrator
         self.selection_ = given_support(clone(calibrator), self.support_)
-        return self.selection_.select(pooled.dist, pooled.seen, sample_weight=pooled.weights)
+        return self.selection_.select_rows(pooled.counted())
 
     def _resolved_support(self, calibrator: Calibrator, pooled: HeldOut) -> Support:
         """Return the support of all outcomes, so that no fold has another."""
@@ -314,7 +348,8 @@ class CalibratedRegressorCV(
         check_is_fitted(self, "members_")
         X = check_table(self, X)
         with warned_once(self, X):
-            latent = [member.predict_latent(X) for member in self.members_]
+            known = self._covariates_of(X)
+            latent = [member.predict_latent(X, known) for member in self.members_]
         return self.support_.through(latent[0] if len(latent) == 1 else Mixture(latent))
 
     def predict(self, X: Any) -> Array:

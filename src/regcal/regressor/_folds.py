@@ -29,6 +29,9 @@ from regcal.outcomes import Outcomes, has_fields, is_interval_data
 
 Fold = tuple[np.ndarray, np.ndarray]
 
+# Rows in time order are dealt in so many runs.
+_N_RUNS = 30
+
 
 def input_tags(estimator: Any) -> InputTags:
     """Return what an estimator takes; those of other packages, such as skpro's, have no tags."""
@@ -166,6 +169,20 @@ def make_folds(cv: Any, X: Any, y: Array, split_params: Mapping[str, Any]) -> li
             raise ValueError(msg)
         cv = KFold(int(cv), shuffle=True, random_state=0)
     return list(check_cv(cv).split(X, y, **split_params))
+
+
+def rows_together(folds: list[Fold], groups: Any) -> np.ndarray | None:
+    """Return numbers of groups whose rows belong together in all folds inside, or None.
+
+    Those are the groups given. Folds that are runs of rows say that neighbours belong together, as
+    in time order: then runs of rows do.
+    """
+    if groups is not None:
+        return np.unique(np.asarray(groups), return_inverse=True)[1].ravel()
+    if folds and all((np.diff(test) == 1).all() for _, test in folds):
+        n_rows = 1 + max(int(rows.max()) for fold in folds for rows in fold)
+        return np.arange(n_rows) * _N_RUNS // n_rows
+    return None
 
 
 def fit_folds(

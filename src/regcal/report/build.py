@@ -13,6 +13,7 @@ import numpy as np
 from regcal._validation import check_weights
 from regcal._version import __version__
 from regcal.audit import Audit
+from regcal.audit.findings import shown_p
 from regcal.metrics._inputs import checked_outcomes
 from regcal.metrics.thresholds import DEFAULT_THRESHOLDS
 from regcal.report.content import Content, compute_content
@@ -141,6 +142,7 @@ def _render(content: Content, title: str, target_name: str) -> str:
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment.filters["p_value"] = shown_p
     scripts = [_chart_library(), _static("report.js")]
     return environment.from_string(_static("template.html")).render(
         title=title,

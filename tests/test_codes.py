@@ -1,0 +1,128 @@
+"""Codes and their decoder against other solvers, and labels of unions against a count."""
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import isotonic_regression, minimize
+
+from regcal import DenseCode, LeastSquaresDecoder, ThresholdCode
+from regcal.codes import code_matrix, isotonic_rows, log_unions, union_labels
+
+CODES = {
+    "one-vs-rest": np.eye(5),
+    "thresholds": ThresholdCode().matrix(5),
+    "dense": DenseCode().matrix(5),
+    "pairs": [[a in pair for a in range(5)] for pair in itertools.combinations(range(5), 2)],
+}
+
+
+@pytest.mark.parametrize("kind", ["random", "ties", "falling", "rising"])
+def test_isotonic_rows_against_scipy(kind, rng):
+    """All rows at once are what one after the other is."""
+    values, weights = rng.uniform(size=(40, 9)), rng.uniform(0.1, 3.0, (40, 9))
+    if kind == "ties":
+        values = np.round(3 * values) / 3
+    if kind in ("falling", "rising"):
+        values = np.sort(values, axis=1)[:, :: -1 if kind == "falling" else 1]
+
+    found = isotonic_rows(values, weights)
+
+    for row, own, expected in zip(values, weights, found, strict=True):
+        assert_allclose(isotonic_regression(row, weights=own).x, expected, atol=1e-12)
+
+
+def best_masses(matrix, rates, weights):
+    """Return the nearest masses by a general solver."""
+    found = minimize(
+        lambda q: weights @ (matrix @ q - rates) ** 2,
+        np.full(matrix.shape[1], 1 / matrix.shape[1]),
+        jac=lambda q: 2 * matrix.T @ (weights * (matrix @ q - rates)),
+        bounds=[(0, 1)] * matrix.shape[1],
+        constraints={
+            "type": "eq",
+            "fun": lambda q: q.sum() - 1,
+            "jac": lambda q: np.ones(matrix.shape[1]),
+        },
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    return found.x
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("name", CODES)
+def test_least_squares_against_a_general_solver(name, weighted, rng):
+    """Masses at the edge of the simplex and inside of it are the nearest ones."""
+    matrix = code_matrix(CODES[name], 5)
+    rates = np.clip(rng.dirichlet(np.full(5, 0.4), 12) @ matrix.T, 0.001, 0.999)
+    rates = np.clip(rates + 0.1 * rng.normal(size=rates.shape), 1e-9, 1 - 1e-9)
+    masses = LeastSquaresDecoder(weighted).masses(matrix, np.log(rates), 50.0)
+
+    share = (50 * rates + 0.5) / 51
+    weights = 1 / (share * (1 - share)) if weighted else np.ones_like(rates)
+    for row, own, expected in zip(rates, weights, masses, strict=True):
+        best = best_masses(matrix, row, own)
+        assert_allclose(expected, best, atol=1e-5)
+        assert own @ (matrix @ expected - row) ** 2 <= own @ (matrix @ best - row) ** 2 + 1e-10
+    assert (masses < 1e-9).any()
+    assert_allclose(masses.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("name", CODES)
+def test_probabilities_that_fit_together_are_decoded_exactly(name, rng):
+    """Unions of masses lead back to the masses, and alone as beside other rows."""
+    matrix, masses = code_matrix(CODES[name], 5), rng.dirichlet(np.ones(5), 30)
+    log_rates = np.log(masses @ matrix.T)
+    found = LeastSquaresDecoder().masses(matrix, log_rates, 1000.0)
+
+    assert_allclose(found, masses, atol=1e-6)
+    assert_array_equal(LeastSquaresDecoder().masses(matrix, log_rates[3:4], 1000.0), found[3:4])
+
+
+def test_unions_keep_their_digits_in_both_tails():
+    """A union of nearly everything is as exact as one of next to nothing."""
+    log_p = np.log([[1e-30, 1.0 - 2e-20, 2e-20]])
+
+    found = log_unions(log_p, np.array([[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 1.0, 1.0]]))
+
+    assert_allclose(found, [[np.log(1e-30), -2e-20, -1e-30]])
+
+
+def test_labels_of_unions_against_a_count():
+    """A label is known if all segments that may hold the outcome agree."""
+    matrix = DenseCode().matrix(4)
+    known = np.array([[0, 1, 0, 0], [0, np.nan, np.nan, 0], [np.nan] * 4])
+    labels = union_labels(known, matrix)
+
+    for row, found in zip(known, labels, strict=True):
+        own = [{matrix[u, k] for k in np.flatnonzero(row != 0)} for u in range(len(matrix))]
+        assert_array_equal(found, [values.pop() if len(values) == 1 else np.nan for values in own])
+    assert_array_equal(union_labels(known, np.eye(4)), known)
+
+
+@pytest.mark.parametrize("n_segments", [2, 3, 17, 65])
+def test_dense_codes_tell_all_segments_apart(n_segments):
+    """They are draws of a seed, without empty unions."""
+    matrix = DenseCode().matrix(n_segments)
+
+    assert_array_equal(matrix, DenseCode(random_state=0).matrix(n_segments))
+    assert_array_equal(code_matrix(matrix, n_segments), matrix)
+
+
+BAD_CODES = {
+    "shape": (np.eye(3), r"code has shape \(3, 3\) for 4 segments"),
+    "values": (2 * np.eye(4), r"code must hold 0 and 1, got 2\.0"),
+    "empty union": (np.vstack([np.eye(4), np.zeros(4)]), "does not tell its 4 segments apart"),
+    "rank": (np.eye(4)[:2], "with 2 unions does not tell its 4 segments apart"),
+    "dense": (DenseCode(2), "n_unions=2 unions cannot tell 4 segments apart"),
+}
+
+
+@pytest.mark.parametrize("problem", BAD_CODES)
+def test_bad_codes_are_refused(problem):
+    """The message names the rule."""
+    code, words = BAD_CODES[problem]
+
+    with pytest.raises(ValueError, match=words):
+        code_matrix(code, 4)
