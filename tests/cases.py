@@ -264,10 +264,12 @@ WITH_MASSES: dict[str, Callable[[Unit], Distribution]] = {
 PARAMETERS: dict[str, dict[str, Any]] = {
     "gpc": {"thresholds": 16},
     "gpc-paper": {"n_pairs": 60, "prediction_thresholds": 16, "random_state": 0},
+    "conditional": {"learner": "additive"},
     "auto": {"candidates": [(name, regcal.get_calibrator(name)) for name in ("identity", "pit")]},
 }
 
-# Further variants of calibrators, beside one per name.
+# Further variants of calibrators, beside one per name. Those that learn in a way of their own obey
+# the laws of fits as well.
 VARIANTS: dict[str, Callable[[], regcal.Calibrator]] = {
     "e-beta uniform": lambda: regcal.get_calibrator("e-beta", shape="uniform"),
     "e-logistic uniform": lambda: regcal.get_calibrator("e-logistic", shape="uniform"),
@@ -279,10 +281,13 @@ VARIANTS: dict[str, Callable[[], regcal.Calibrator]] = {
         regcal.BetaCalibrator(monotone=False), thresholds=12
     ),
     "e-beta of thresholds": lambda: regcal.get_calibrator("e-beta", code=regcal.ThresholdCode()),
+    "dirichlet": regcal.DirichletCalibrator,
     "e-logistic of a dense code": lambda: regcal.get_calibrator(
         "e-logistic", thresholds=6, code=regcal.DenseCode()
     ),
 }
+
+WITHOUT_A_NAME = ["e-beta of thresholds", "dirichlet"]
 
 CALIBRATORS: dict[str, Callable[[], regcal.Calibrator]] = {
     name: functools.partial(regcal.get_calibrator, name, **PARAMETERS.get(name, {}))

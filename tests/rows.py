@@ -59,6 +59,14 @@ def normal_rows(rng, n, scale=1.0):
     return Normal(loc, np.full(n, scale)), loc + rng.normal(size=n)
 
 
+def known_rows(rng, n=120):
+    """Return predictions that know nothing of covariates on which outcomes depend, and these."""
+    age, region = rng.uniform(0.0, 10.0, n), rng.choice(["north", "south", "west"], n)
+    known = {"age": age, "region": region, "damp": rng.random(n) < 0.4, "floors": np.arange(n) % 3}
+    y = rng.normal(np.where(age < 4.0, 2.0, 0.0), np.where(region == "north", 2.0, 0.7))
+    return Normal(np.zeros(n), 1.0), y, known
+
+
 def mean_log_score(dist, y):
     return dist.logpdf(y).mean()
 

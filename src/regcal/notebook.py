@@ -21,6 +21,7 @@ from regcal.calibrators import (
     AutoCalibrator,
     Calibrator,
     DensityCalibrator,
+    DirichletCalibrator,
     GPCalibrator,
     IsotonicCalibrator,
     OneVsRestCalibrator,
@@ -380,16 +381,30 @@ def _figures_of_stack(stack: StackCalibrator) -> Figures:
 
 @figures_of.register
 def _figures_of_segments(calibrator: OneVsRestCalibrator) -> Figures:
-    thresholds = calibrator.thresholds_
     binary = BetaCalibrator() if calibrator.binary is None else calibrator.binary
-    low, high = number(thresholds[0]), number(thresholds[-1])
     maps = calibrator.maps_
     unions = [("unions of them", str(len(maps.matrix)))] if isinstance(maps, DecodedMaps) else []
     return [
-        ("segments", f"{len(thresholds) + 1}, cut between {low} and {high}"),
+        _segments_in_words(calibrator.thresholds_),
         *unions,
         ("map of each", type(binary).__name__),
     ]
+
+
+@figures_of.register
+def _figures_of_band(calibrator: DirichletCalibrator) -> Figures:
+    own, neighbours, constants = map(number, calibrator.deviations_)
+    return [
+        _segments_in_words(calibrator.thresholds_),
+        ("prior deviation of own shares", own),
+        ("of neighbours' shares", neighbours),
+        ("of constants", constants),
+    ]
+
+
+def _segments_in_words(thresholds: Array) -> tuple[str, str]:
+    low, high = number(thresholds[0]), number(thresholds[-1])
+    return "segments", f"{len(thresholds) + 1}, cut between {low} and {high}"
 
 
 @figures_of.register(DensityCalibrator)

@@ -7,6 +7,7 @@ from regcal.calibrators.base import (
     ImpossibleOutcomesWarning,
 )
 from regcal.calibrators.conditional import ConditionalCalibrator, LearnerScore
+from regcal.calibrators.dirichlet import DirichletCalibrator
 from regcal.calibrators.gp_density import DensityCalibrator
 from regcal.calibrators.gp_paper import PaperGPCalibrator
 from regcal.calibrators.gp_threshold import GPCalibrator
@@ -27,6 +28,7 @@ __all__ = [
     "CandidateScore",
     "ConditionalCalibrator",
     "DensityCalibrator",
+    "DirichletCalibrator",
     "GPCalibrator",
     "IdentityCalibrator",
     "ImpossibleOutcomesWarning",

@@ -244,20 +244,19 @@ class AutoCalibrator(Calibrator):
         Calibrator
         """
         observed = Observed.all_of(self, rows)
-        return self._select(observed.modest_rows, observed.targets.support)
+        return self._select(observed)
 
     def _coordinates(self, targets: Targets) -> tuple[Coordinates, ...]:
         return tuple(
             one
-            for _, candidate in self._candidates(True)
+            for _, candidate in self._candidates(with_covariates=True)
             for one in candidate._coordinates(targets)
         )
 
     def _solve(self, observed: Observed) -> None:
         """Choose by the rows that are kept, and fit what was chosen on all."""
-        chosen = self._select(observed.modest_rows, observed.targets.support)
-        known = observed.rows_as_given.covariates is not None
-        counts = [len(one._coordinates(observed.targets)) for _, one in self._candidates(known)]
+        chosen = self._select(observed)
+        counts = [len(one._coordinates(observed.targets)) for _, one in self._compared(observed)]
         ends = np.cumsum([0, *counts])
         which = [
             number
@@ -270,8 +269,9 @@ class AutoCalibrator(Calibrator):
     def _transform(self, dist: Distribution, covariates: Covariates | None) -> Distribution:
         return self.calibrator_.transform_rows(dist, covariates)
 
-    def _select(self, rows: HeldOut, support: Support) -> Calibrator:
-        candidates = self._candidates(rows.covariates is not None)
+    def _select(self, observed: Observed) -> Calibrator:
+        rows, support = observed.modest_rows, observed.targets.support
+        candidates = self._compared(observed)
         names = [name for name, _ in candidates]
         n_folds = 2 if rows.weights.sum() >= _MANY_ROWS else 3
         folds = deal(rows, n_folds, self.random_state)
@@ -295,13 +295,23 @@ class AutoCalibrator(Calibrator):
         parts, weights = zip(*used, strict=True)
         return given_support(StackCalibrator(list(parts), list(weights)), support)
 
-    def _candidates(self, with_covariates: bool) -> list[tuple[str, Calibrator]]:
+    def _compared(self, observed: Observed) -> list[tuple[str, Calibrator]]:
+        """Return the candidates for what was observed."""
+        rows = observed.modest_rows
+        return self._candidates(
+            with_covariates=rows.covariates is not None,
+            few_rows=observed.all_kept and rows.weights.sum() < _FEW_ROWS,
+        )
+
+    def _candidates(
+        self, *, with_covariates: bool, few_rows: bool = False
+    ) -> list[tuple[str, Calibrator]]:
         """Return the candidates; those that look at covariates, if there are any, last."""
         if self.objective not in _PRICES:
             msg = f"objective must be one of {', '.join(_PRICES)}, got {self.objective!r}."
             raise ValueError(msg)
         if self.candidates is None:
-            candidates = default_candidates(with_covariates)
+            candidates = default_candidates(with_covariates, few_rows)
         else:
             candidates = list(self.candidates)
         if not candidates:
@@ -310,13 +320,17 @@ class AutoCalibrator(Calibrator):
         return candidates
 
 
-def default_candidates(with_covariates: bool = False) -> list[tuple[str, Calibrator]]:
+def default_candidates(
+    with_covariates: bool = False, few_rows: bool = False
+) -> list[tuple[str, Calibrator]]:
     """Return the candidates of `AutoCalibrator`, from simple to complex.
 
     Parameters
     ----------
     with_covariates : bool, default=False
         Whether rows have covariates.
+    few_rows : bool, default=False
+        Whether there are fewer than 100 rows.
 
     Returns
     -------
@@ -332,11 +346,12 @@ def default_candidates(with_covariates: bool = False) -> list[tuple[str, Calibra
     from regcal.calibrators.registry import calibrator_names, get_calibrator
 
     known = calibrator_names()
-    return [
+    named = [
         (" ".join([name, *map(str, options.values())]), get_calibrator(name, **options))
         for name, options in (*_METHODS, *(_OF_COVARIATES if with_covariates else ()))
         if name in known
     ]
+    return [*named[:2], *_OF_FEW_ROWS, *named[2:]] if few_rows else named
 
 
 # ------------------------------------------------------------------------------------------- scores
@@ -447,6 +462,11 @@ class Judged(WithoutCaches):
         crps = (np.tensordot(weights[used], self.differences[used], axes=1) ** 2).sum(axis=1)
         return np.logaddexp.reduce(logs, axis=0) - self.price * crps / self.unit
 
+    def _errors(self, n_comparisons: int) -> float:
+        """Return how many standard errors are clear, where one level is shared."""
+        level = 1.0 - (1.0 - _CLEARLY) / n_comparisons
+        return float(stdtrit(max(self.weights.sum() - 1.0, 1.0), level))
+
     def compare(self, names: Sequence[str]) -> tuple[list[CandidateScore], float]:
         """Return the table of candidates, and what an average gains on the best if it is chosen.
 
@@ -467,14 +487,14 @@ class Judged(WithoutCaches):
         means = np.average(rows, axis=1, weights=self.weights)
         best = int(np.argmax(np.where(crps <= most, means, -np.inf)))
         pairs = [_paired(rows[best] - row, self.weights) for row in rows]
-        level = 1.0 - (1.0 - _CLEARLY) / (len(rows) - 1)
-        errors = stdtrit(max(self.weights.sum() - 1.0, 1.0), level)
-        allowed = [behind <= errors * error for behind, error in pairs] & (crps <= most)
+        # the best of several is found by looking at them all, so that they share the level
+        among, between = self._errors(len(rows) - 1), self._errors(1)
+        allowed = [behind <= among * error for behind, error in pairs] & (crps <= most)
         alone = np.eye(len(rows))[int(np.argmax(allowed))]
         few = self.objective().best_few(most, _PRICE_OF_ONE)
         average = self.rows_of(few)
         ahead, error = _paired(average - alone @ rows, self.weights)
-        averaged = np.count_nonzero(few) > 1 and ahead > errors * error
+        averaged = np.count_nonzero(few) > 1 and ahead > between * error
         gain = np.average(average, weights=self.weights) - means[best] if averaged else 0.0
         logs = np.average(self.logs, axis=1, weights=self.weights)
         lines = zip(names, logs, crps, pairs, few if averaged else alone, strict=True)

@@ -129,9 +129,10 @@ def file_info(path: Any) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``format``, ``class``, ``fingerprint``, ``summary`` (a text), ``training`` (rows, features
-        and parts, as far as the object knows), ``scores`` (of the candidates of an automatic
-        choice), ``versions``, ``trusted`` (names that `load` has to be given) and ``size``.
+        ``format``, ``class``, ``fingerprint``, ``summary`` (a text), ``training`` (rows, features,
+        covariates and parts, as far as the object knows), ``scores`` (of the candidates of an
+        automatic choice), ``versions``, ``trusted`` (names that `load` has to be given) and
+        ``size``.
 
     Examples
     --------
@@ -256,6 +257,9 @@ def _training(model: Any) -> dict[str, Any]:
     for support in (getattr(model, "support_", None), getattr(model, "support", None)):
         if isinstance(support, Support) and support:
             known["support"] = support.described()
+    columns = getattr(members[0].calibrator if members else model, "columns_", None)
+    if columns is not None:
+        known["covariates"] = list(columns.names)
     chosen = getattr(getattr(model, "selection_", model), "chosen_", None)
     return known if chosen is None else {**known, "chosen": chosen}
 

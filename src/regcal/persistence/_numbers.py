@@ -22,6 +22,8 @@ from regcal.binary import BetaCalibrator, BinaryMap, LogisticCalibrator
 from regcal.calibrators.auto import AutoCalibrator
 from regcal.calibrators.axes import MapAxes
 from regcal.calibrators.base import Calibrator
+from regcal.calibrators.conditional import ConditionalCalibrator, LearnerScore
+from regcal.calibrators.dirichlet import BandedMap, DirichletCalibrator
 from regcal.calibrators.gp_fitted import ProcessCalibrator
 from regcal.calibrators.gp_paper import PaperGPCalibrator
 from regcal.calibrators.isotonic import IndexCoordinates, IndexTable, IsotonicCalibrator
@@ -37,6 +39,10 @@ from regcal.calibrators.sinh_arcsinh import SinhArcsinhCalibrator
 from regcal.calibrators.stack import StackCalibrator
 from regcal.calibrators.support import Support
 from regcal.codes import LeastSquaresDecoder, code_matrix
+from regcal.corrections.additive import Additive, LevelTerm, SmoothTerm
+from regcal.corrections.cross_fit import Correction
+from regcal.corrections.regressors import Fitted
+from regcal.covariates import Column, Covariates
 from regcal.distributions import (
     Bounded,
     Clipped,
@@ -61,12 +67,14 @@ from regcal.maps import (
     PiecewiseMap,
     ProbitMap,
     RationalQuadraticSpline,
+    RowLines,
     ScaleMap,
     SinhArcsinhMap,
     Surface,
 )
 from regcal.outcomes import Outcomes
 from regcal.persistence._archive import FileError
+from regcal.persistence.other_libraries import StoredModel
 from regcal.regressor import CalibratedRegressorCV, MultiQuantileRegressor, NormalResidualRegressor
 from regcal.regressor._calibrated import CalibratedModel
 from regcal.tables import OutcomeColumns, PredictionColumns, TableCalibrator, TableRegressor
@@ -76,6 +84,9 @@ _FARTHEST_PROBIT = 100.0
 
 # Probits that are shifted so far still have ten digits.
 _LARGEST_SHIFT = 1e6
+
+# Factors of probits have logs that are smaller.
+_LARGEST_LOG = 100.0
 
 # Squares of what maps are made of are numbers still.
 _FARTHEST = 1e100
@@ -357,6 +368,10 @@ _RULES: dict[type, dict[str, Check]] = {
         "axis": Instance(Axis),
     },
     Axis: {"centre": Number(), "width": width_of_axis},
+    RowLines: {
+        "shift": Numbers("rows", least=-_FARTHEST, most=_FARTHEST),
+        "factor": Numbers("rows", least=1.0 / _FARTHEST, most=_FARTHEST),
+    },
     # distributions
     Normal: {"loc": Numbers("rows"), "scale": Numbers("rows", above=0.0)},
     Clipped: {
@@ -400,7 +415,11 @@ _RULES: dict[type, dict[str, Check]] = {
         "_row": Numbers("rows", kind="i", least=0),
         **_WORK,
     },
-    Transformed: {"base": Instance(Distribution), "mapping": _A_MAP, **_WORK},
+    Transformed: {
+        "base": Instance(Distribution),
+        "mapping": Either(_A_MAP, Instance(RowLines)),
+        **_WORK,
+    },
     # processes
     HilbertBasis: {
         "sizes": Several(Count(1, 1000), 2),
@@ -428,6 +447,41 @@ _RULES: dict[type, dict[str, Check]] = {
     FittedProcess: {"prior": Instance(ProcessPrior), "posterior": Instance(LaplacePosterior)},
     EqualGrid: {"count": Count(1, _MANY), "margin": Number(least=0.0)},
     QuantileGrid: {"count": Count(1, _MANY)},
+    # covariates
+    Column: {
+        "name": Instance(str),
+        "kind": Instance(str),
+        "values": Instance(np.ndarray),
+        "levels": Instance(tuple),
+    },
+    Covariates: {"columns": Several(Instance(Column))},
+    SmoothTerm: {
+        "name": Instance(str),
+        "quantiles": Numbers("n"),
+        "ranks": Numbers("n", least=0.0, most=1.0),
+    },
+    LevelTerm: {"name": Instance(str), "n_levels": Count(most=_MANY)},
+    Additive: {
+        "terms": Several(Instance(SmoothTerm, LevelTerm), "terms"),
+        "coefficients": Several(Instance(np.ndarray), "terms"),
+        "constant": Number(least=-_LARGEST_SHIFT, most=_LARGEST_SHIFT),
+        "centres": Several(Instance(np.ndarray), "terms"),
+        "covariances": Several(Instance(np.ndarray), "terms"),
+        "variance": Number(least=0.0),
+    },
+    Fitted: {
+        "regressor": Instance(BaseEstimator, StoredModel),
+        "log": Instance(bool),
+        "smallest": Number(least=0.0),
+    },
+    Correction: {
+        "shift": Instance(Additive, Fitted),
+        "log_factor": Instance(Additive, Fitted),
+        "shares": Several(Number(least=0.0, most=1.0), 2),
+        "constant": Number(least=-_LARGEST_LOG, most=_LARGEST_LOG),
+        "origin": Number(least=-_LARGEST_SHIFT, most=_LARGEST_SHIFT),
+        "unit": Number(least=1.0 / _LARGEST_SHIFT, most=_LARGEST_SHIFT),
+    },
     # calibrators
     BetaCalibrator: {"coefficients_": Numbers("columns", 3)},
     LogisticCalibrator: {"coefficients_": Numbers("columns", 2)},
@@ -450,7 +504,11 @@ _RULES: dict[type, dict[str, Check]] = {
         "lower": Numbers("rows", infinite=True),
         "upper": Numbers("rows", infinite=True),
     },
-    Calibrator: {"n_rows_seen_": Count(), "support_": Instance(Support)},
+    Calibrator: {
+        "n_rows_seen_": Count(),
+        "support_": Instance(Support),
+        "columns_": Instance(Covariates),
+    },
     ScaleCalibrator: {"map_": Instance(ScaleMap)},
     PITCalibrator: {"map_": Instance(ProbitMap)},
     SinhArcsinhCalibrator: {"map_": Instance(SinhArcsinhMap)},
@@ -469,6 +527,12 @@ _RULES: dict[type, dict[str, Check]] = {
         "prediction_thresholds_": Numbers("m", rising=True),
     },
     OneVsRestCalibrator: {"thresholds_": Numbers("n", rising=True), "maps_": _SOME_MAPS},
+    BandedMap: {"coefficients": Numbers("segments", 4, least=-_FARTHEST, most=_FARTHEST)},
+    DirichletCalibrator: {
+        "thresholds_": Numbers("n", rising=True),
+        "map_": Instance(BandedMap),
+        "deviations_": Numbers(3, above=0.0),
+    },
     IndexCoordinates: {
         "thresholds": Numbers("n", rising=True),
         "index": Instance(str),
@@ -489,6 +553,13 @@ _RULES: dict[type, dict[str, Check]] = {
     StackCalibrator: {
         "parts_": Several(Instance(Calibrator)),
         "weights_": Numbers("parts", above=0.0),
+    },
+    LearnerScore: {"name": Instance(str), "log_score": Number(), "chosen": Instance(bool)},
+    ConditionalCalibrator: {
+        "scores_": Several(Instance(LearnerScore)),
+        "learner_": Instance(str),
+        "correction_": Either(nothing, Instance(Correction)),
+        "calibrator_": Instance(Calibrator),
     },
     AutoCalibrator: {
         "calibrator_": Instance(Calibrator),
@@ -642,6 +713,12 @@ def _segments_have_maps(calibrator: OneVsRestCalibrator) -> bool:
     return _columns_of(calibrator.maps_) == len(calibrator.thresholds_) + 1
 
 
+def _segments_have_coefficients(calibrator: DirichletCalibrator) -> bool:
+    if not hasattr(calibrator, "map_"):
+        return True
+    return len(calibrator.map_.coefficients) == len(calibrator.thresholds_) + 1
+
+
 def _table_fits(table: IndexTable) -> bool:
     known = table.coordinates.index in ("median", "mean")
     sums = table.masses.sum(axis=1)
@@ -665,9 +742,79 @@ def _parts_have_weights(stack: StackCalibrator) -> bool:
 def _segments_are_reweighted(dist: Segmented) -> bool:
     if isinstance(dist.reweight, IndexTable):
         return np.array_equal(dist.reweight.coordinates.thresholds, dist.thresholds)
+    if isinstance(dist.reweight, BandedMap):
+        return len(dist.reweight.coefficients) == len(dist.thresholds) + 1
     if not isinstance(dist.reweight, Reweighting):
         return callable(dist.reweight)
     return _columns_of(dist.reweight.maps) == len(dist.thresholds) + 1
+
+
+def _column_fits(column: Column) -> bool:
+    """Return whether values are numbers that may be missing, or places in levels."""
+    values, levels = column.values, column.levels
+    if values.ndim != 1 or len(set(levels)) != len(levels):
+        return False
+    if column.kind == "number":
+        return values.dtype.kind == "f" and not levels and not np.isinf(values).any()
+    known = values.dtype.kind == "i" and ((values >= -1) & (values < len(levels))).all()
+    return column.kind == "category" and bool(known)
+
+
+def _columns_are_of_one_table(covariates: Covariates) -> bool:
+    names = covariates.names
+    return len(set(names)) == len(names) and len({len(one) for one in covariates.columns}) == 1
+
+
+def _ranks_rise(term: SmoothTerm) -> bool:
+    return all(bool((np.diff(part) >= 0).all()) for part in (term.quantiles, term.ranks))
+
+
+def _functions_have_coefficients(sums: Additive) -> bool:
+    vector = Numbers("functions", least=-_LARGEST_SHIFT, most=_LARGEST_SHIFT)
+    checks = (vector, vector, Numbers("functions", "functions"))
+    parts = zip(sums.coefficients, sums.centres, sums.covariances, strict=True)
+    return all(
+        check(part, {"functions": len(term.precisions)})
+        for term, own in zip(sums.terms, parts, strict=True)
+        for check, part in zip(checks, own, strict=True)
+    )
+
+
+def _factors_are_bounded(correction: Correction) -> bool:
+    """Return whether the log of a spread is a number wherever it is asked for."""
+    log_factor = correction.log_factor
+    if isinstance(log_factor, Additive):
+        size = abs(log_factor.constant) + sum(np.abs(own).sum() for own in log_factor.coefficients)
+        return bool(size <= _LARGEST_LOG)
+    return isinstance(log_factor, Fitted) and log_factor.log and log_factor.smallest > 0
+
+
+def _correction_is_of_columns(calibrator: ConditionalCalibrator) -> bool:
+    """Return whether a correction asks for columns that the calibrator reads or makes."""
+    correction = getattr(calibrator, "correction_", None)
+    if correction is None:
+        return True
+    columns = calibrator._columns(Normal([0.0], [1.0]), calibrator.columns_)
+    parts = (correction.shift, correction.log_factor)
+    return columns is not None and all(_is_of_columns(part, columns) for part in parts)
+
+
+def _is_of_columns(part: Additive | Fitted, columns: Covariates) -> bool:
+    if isinstance(part, Fitted):
+        n_columns = len(columns.columns)
+        return getattr(part.regressor, "n_features_in_", n_columns) == n_columns
+    own = {column.name: column for column in columns.columns}
+    return all(term.name in own and _is_of_column(term, own[term.name]) for term in part.terms)
+
+
+def _is_of_column(term: SmoothTerm | LevelTerm, column: Column) -> bool:
+    if isinstance(term, SmoothTerm):
+        return column.kind == "number"
+    return column.kind == "category" and term.n_levels == len(column.levels)
+
+
+def _lines_have_rows(dist: Transformed) -> bool:
+    return not isinstance(dist.mapping, RowLines) or len(dist.mapping.shift) == len(dist.base)
 
 
 def _ends_are_thresholds(model: IsotonicRegression) -> bool:
@@ -696,9 +843,17 @@ _LAWS: dict[type, Callable[[Any], bool]] = {
     BinaryMap: _is_fitted_or_new,
     DecodedMaps: _unions_have_maps,
     OneVsRestCalibrator: _segments_have_maps,
+    DirichletCalibrator: _segments_have_coefficients,
     IndexTable: _table_fits,
     IsotonicCalibrator: _table_is_of_thresholds,
     StackCalibrator: _parts_have_weights,
     Segmented: _segments_are_reweighted,
+    Transformed: _lines_have_rows,
+    Column: _column_fits,
+    Covariates: _columns_are_of_one_table,
+    SmoothTerm: _ranks_rise,
+    Additive: _functions_have_coefficients,
+    Correction: _factors_are_bounded,
+    ConditionalCalibrator: _correction_is_of_columns,
     IsotonicRegression: _ends_are_thresholds,
 }
