@@ -61,9 +61,9 @@ _MOST_ROWS = 4096
 # the development sets (benchmarks/quality.py), and CRPS as good as with any.
 _PRICES = {"balanced": 2.0, "log_score": 0.0, "crps": 1e4}
 
-# A candidate or an average is clearly better at this level of a paired t test. Of the small worlds
-# 0 to 99 of benchmarks/harm.py, 10 % lost log score with one standard error instead, 3 % at the
-# level 0.95, and 2 % at this one.
+# A candidate or an average is clearly better at this level of a paired t test, which comparisons
+# share. Of the small worlds 0 to 99 of benchmarks/harm.py, 10 % lost log score with one standard
+# error instead, and 2 % with a level that was not shared, one of them 20 % of CRPS; now none.
 _CLEARLY = 0.975
 
 # What a candidate in an average must be worth, in nats, since it takes time whenever it is asked.
@@ -118,17 +118,18 @@ class AutoCalibrator(Calibrator):
     best score (stacking; Wolpert, 1992; of densities, Yao, Vehtari, Simpson and Gelman, 2018): the
     log score, in which 1 % of CRPS counts for 0.02 nats, among averages whose CRPS is no worse than
     the first candidate's. Candidates that are worth less than 0.001 nats are left out. The average
-    is taken if it is clearly better, by a paired t test, than the simplest candidate that is not
-    clearly worse than the best; else that candidate is taken alone. With fewer than 10 rows the
-    first candidate is taken without comparison. Of many rows, it compares on a sample. What was
-    chosen is fitted on all rows.
+    is taken if it is clearly better, by a paired t test whose level all candidates share, than the
+    simplest candidate that is not clearly worse than the best; else that candidate is taken alone.
+    With fewer than 10 rows the first candidate is taken without comparison. Of many rows, it
+    compares on a sample. What was chosen is fitted on all rows.
 
     Parameters
     ----------
     candidates : sequence of (str, Calibrator), optional
         Names of your own with calibrators, from simple to complex. By default the identity,
         scale, PIT, Gaussian-process, e-beta (with 8 and 32 thresholds) and isotonic calibration;
-        with covariates conditional calibration as well.
+        with fewer than 100 rows a shift and a factor, and sinh-arcsinh calibration; with
+        covariates conditional calibration as well.
     objective : {"balanced", "log_score", "crps"}, default="balanced"
         By which scores they are compared: both, or one of them.
     random_state : int, default=0
@@ -462,9 +463,14 @@ class Judged(WithoutCaches):
         crps = (np.tensordot(weights[used], self.differences[used], axes=1) ** 2).sum(axis=1)
         return np.logaddexp.reduce(logs, axis=0) - self.price * crps / self.unit
 
-    def _errors(self, n_comparisons: int) -> float:
-        """Return how many standard errors are clear, where one level is shared."""
-        level = 1.0 - (1.0 - _CLEARLY) / n_comparisons
+    @property
+    def clear_errors(self) -> float:
+        """How many standard errors are clear.
+
+        The best, and the best average, are found by looking at all candidates, so that comparisons
+        share the level (Bonferroni).
+        """
+        level = 1.0 - (1.0 - _CLEARLY) / max(len(self.logs) - 1, 1)
         return float(stdtrit(max(self.weights.sum() - 1.0, 1.0), level))
 
     def compare(self, names: Sequence[str]) -> tuple[list[CandidateScore], float]:
@@ -487,14 +493,12 @@ class Judged(WithoutCaches):
         means = np.average(rows, axis=1, weights=self.weights)
         best = int(np.argmax(np.where(crps <= most, means, -np.inf)))
         pairs = [_paired(rows[best] - row, self.weights) for row in rows]
-        # the best of several is found by looking at them all, so that they share the level
-        among, between = self._errors(len(rows) - 1), self._errors(1)
-        allowed = [behind <= among * error for behind, error in pairs] & (crps <= most)
+        allowed = [behind <= self.clear_errors * error for behind, error in pairs] & (crps <= most)
         alone = np.eye(len(rows))[int(np.argmax(allowed))]
         few = self.objective().best_few(most, _PRICE_OF_ONE)
         average = self.rows_of(few)
         ahead, error = _paired(average - alone @ rows, self.weights)
-        averaged = np.count_nonzero(few) > 1 and ahead > between * error
+        averaged = np.count_nonzero(few) > 1 and ahead > self.clear_errors * error
         gain = np.average(average, weights=self.weights) - means[best] if averaged else 0.0
         logs = np.average(self.logs, axis=1, weights=self.weights)
         lines = zip(names, logs, crps, pairs, few if averaged else alone, strict=True)

@@ -124,7 +124,12 @@ def solve_sinh_arcsinh(
     theta = _IDENTITY
     for n_free in (2, 4) if shape else (2,):
         found = minimize(
-            loss, theta[:n_free], jac=True, method="L-BFGS-B", bounds=_BOUNDS[:n_free], options=_OPTIONS
+            loss,
+            theta[:n_free],
+            jac=True,
+            method="L-BFGS-B",
+            bounds=_BOUNDS[:n_free],
+            options=_OPTIONS,
         )
         theta = np.append(found.x, theta[n_free:])
     return _map_of(theta)

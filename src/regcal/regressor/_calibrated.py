@@ -37,6 +37,7 @@ from regcal.regressor._folds import (
 )
 from regcal.regressor._refit import fit_fold_models
 
+
 @dataclass(frozen=True)
 class CalibratedModel:
     """A fitted model and the calibrator of its predictions."""

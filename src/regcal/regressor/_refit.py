@@ -105,10 +105,10 @@ def fit_fold_models(
 
     folds = make_folds(cv, X, y, split_params)
     models = on(folds)
-    if ensemble is True:
+    if ensemble != "auto" and ensemble:
         return FoldModels(folds, models, None)
     refitted = fit_copy(estimator, X, y, fit_params)
-    if ensemble is False:
+    if ensemble != "auto":
         return FoldModels(folds, models, refitted)
     change = Change.between(models, refitted, folds, X, weights)
     if change.learns and isinstance(cv, int | np.integer):
