@@ -103,6 +103,11 @@ def _samples(rng, n_rows, unit):
     return regcal.Samples(loc[:, None] + scale[:, None] * rng.gamma(2.0, size=(n_rows, 30)))
 
 
+def _many_samples(rng, n_rows, unit):
+    loc, scale = _centres(rng, n_rows, unit)
+    return regcal.Samples(loc[:, None] + scale[:, None] * rng.gamma(2.0, size=(n_rows, 700)))
+
+
 def _histogram(rng, n_rows, unit, ends=(0.0, 4.0)):
     edges = np.concatenate([ends[:1], np.sort(rng.uniform(0.2, 3.8, 5)), ends[1:]])
     masses = rng.dirichlet(np.ones(6), n_rows) * 0.98 + 0.02 / 6
@@ -187,6 +192,7 @@ DISTRIBUTIONS = [
     Case("lognormal", _scipy(scipy.stats.lognorm, (0.3, 0.6)), everywhere=False),
     Case("quantiles", _quantiles),
     Case("samples", _samples),
+    Case("many samples", _many_samples),
     Case("histogram", _histogram, everywhere=False),
     Case("open histogram", _open_histogram),
     Case("gapped histogram", _gapped_histogram, everywhere=False),

@@ -28,8 +28,9 @@ LAYERS = (
     {"binary", "codes", "distributions", "gp"},
     {"adapters", "corrections", "metrics"},
     {"calibrators"},
-    {"audit"},
-    {"plots", "regressor"},
+    {"audit", "regressor"},
+    {"explanation"},
+    {"plots"},
     {"notebook", "tables"},
     {"dask", "persistence", "report", "skpro"},
     {"__init__"},  # the public API

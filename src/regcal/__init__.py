@@ -14,6 +14,7 @@ from regcal.calibrators import (
     AutoCalibrator,
     Calibrator,
     ConditionalCalibrator,
+    ConformalLevels,
     DensityCalibrator,
     DirichletCalibrator,
     GPCalibrator,
@@ -45,13 +46,16 @@ from regcal.distributions import (
     as_distribution,
     concatenate,
 )
+from regcal.explanation import CovariateEffect, ExplainedSegment, Explanation, explain
 from regcal.grids import EqualGrid, QuantileGrid
 from regcal.metrics import compare, crps, log_score, pit
 from regcal.outcomes import Outcomes
 from regcal.regressor import (
     CalibratedRegressorCV,
+    CrossGuarantee,
     MultiQuantileRegressor,
     NormalResidualRegressor,
+    SplitGuarantee,
     paper_brr,
     paper_gpr,
     paper_ols,
@@ -70,6 +74,9 @@ __all__ = [
     "Calibrator",
     "Clipped",
     "ConditionalCalibrator",
+    "ConformalLevels",
+    "CovariateEffect",
+    "CrossGuarantee",
     "CrossingQuantilesWarning",
     "CustomDistribution",
     "DecisionCost",
@@ -78,6 +85,8 @@ __all__ = [
     "DirichletCalibrator",
     "Distribution",
     "EqualGrid",
+    "ExplainedSegment",
+    "Explanation",
     "FileError",
     "GPCalibrator",
     "Histogram",
@@ -101,6 +110,7 @@ __all__ = [
     "ScaleCalibrator",
     "ScipyDistribution",
     "SinhArcsinhCalibrator",
+    "SplitGuarantee",
     "StackCalibrator",
     "ThresholdCode",
     "__version__",
@@ -110,6 +120,7 @@ __all__ = [
     "compare",
     "concatenate",
     "crps",
+    "explain",
     "file_info",
     "get_calibrator",
     "load",

@@ -334,6 +334,7 @@ def test_other_columns_at_prediction(frame):
     [
         ({"ensemble": "yes"}, "ensemble must be True, False or \"auto\", got 'yes'"),
         ({"point": "mode"}, 'point must be "mean" or "median", got \'mode\''),
+        ({"guarantee": "sure"}, 'guarantee must be None, "split", "cross".*got \'sure\''),
         ({"calibrator": "magic"}, "There is no calibrator 'magic'"),
     ],
 )

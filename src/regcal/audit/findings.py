@@ -126,11 +126,11 @@ class Audit:
 
     def table(self) -> Any:
         """Return a row per segment: a pandas frame, or a list of dicts without pandas."""
-        return _as_table(self.segments)
+        return as_table(map(_record, self.segments))
 
     def cost_table(self) -> Any:
         """Return a row per segment and decision, like `table`."""
-        return _as_table(self.costs)
+        return as_table(map(_record, self.costs))
 
     def headline(self) -> str:
         """Return what was found in one sentence."""
@@ -173,8 +173,9 @@ def _number_of(things: Sized, name: str) -> str:
     return f"{len(things)} {name}{'s' if len(things) != 1 else ''}"
 
 
-def _as_table(rows: Iterable[Any]) -> Any:
-    records = [_record(row) for row in rows]
+def as_table(records: Iterable[dict[str, Any]]) -> Any:
+    """Return a pandas frame of records, or a list of them without pandas."""
+    records = list(records)
     try:
         import pandas as pd
     except ImportError:

@@ -7,6 +7,7 @@ from regcal.calibrators.base import (
     ImpossibleOutcomesWarning,
 )
 from regcal.calibrators.conditional import ConditionalCalibrator, LearnerScore
+from regcal.calibrators.conformal import ConformalLevels
 from regcal.calibrators.dirichlet import DirichletCalibrator
 from regcal.calibrators.gp_density import DensityCalibrator
 from regcal.calibrators.gp_paper import PaperGPCalibrator
@@ -27,6 +28,7 @@ __all__ = [
     "Calibrator",
     "CandidateScore",
     "ConditionalCalibrator",
+    "ConformalLevels",
     "DensityCalibrator",
     "DirichletCalibrator",
     "GPCalibrator",

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from regcal._validation import Array
 from regcal.calibrators.base import Calibrator, given_support
 from regcal.calibrators.gp_density import DensityCalibrator
-from regcal.calibrators.held_out import HeldOut, deal
+from regcal.calibrators.held_out import HeldOut, deal, without_last_digits
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.support import Support
 from regcal.corrections import (
@@ -43,7 +43,7 @@ class LearnerScore:
     Attributes
     ----------
     name : str
-        "none", "additive", "trees" or "regressors".
+        "none", "additive", "trees", "additive and trees" or "regressors".
     log_score : float
         Mean log density of the outcomes.
     chosen : bool
@@ -71,8 +71,8 @@ class ConditionalCalibrator(Calibrator):
         What learns location and spread. "additive": sums of smooth functions of one covariate
         each, with an effect of its own for each category. "trees": scikit-learn's boosted trees,
         which see interactions. A pair of regressors of scikit-learn: the first learns the location,
-        the second the mean square about it; both take ``sample_weight``. "auto": the one with the
-        best log score on rows it has not learnt from, or none.
+        the second the mean square about it; both take ``sample_weight``. "auto": a sum of the
+        first two, of each the share that suits rows it has not learnt from.
     calibrator : Calibrator, optional
         What comes after; by default `DensityCalibrator`.
     with_prediction : bool, default=True
@@ -90,9 +90,9 @@ class ConditionalCalibrator(Calibrator):
     Attributes
     ----------
     scores_ : list of LearnerScore
-        How the learners did.
+        Log scores without and with a correction, on rows it was not learnt from.
     learner_ : str
-        Which was chosen, or "none".
+        What was learnt from covariates, "additive and trees" for example, or "none".
     correction_ : Correction or None
         Location and spread as functions of covariates.
     calibrator_ : Calibrator
@@ -139,35 +139,32 @@ class ConditionalCalibrator(Calibrator):
     def _solve(self, observed: Observed) -> None:
         support = observed.targets.support
         rows = observed.modest_rows.through(support).merged()
-        fits = [self._fit_after(rows, None, support)]
+        fits = {"none": self._fit_after(rows, None, support)}
         columns = self._columns(rows.dist, rows.covariates)
         learners = self._learners(columns)
         if columns is not None and len(rows) >= _FEWEST_ROWS:
             n_folds = _N_FOLDS if len(rows) < _MANY_ROWS else _N_FOLDS_OF_MANY
             folds = deal(rows, n_folds, self.random_state)
-            seen = probits_of(rows)
-            found = [cross_fitted(one, columns, seen, folds) for _, one in learners]
-            fits += [self._fit_after(rows, one, support) for one in found]
-        names = ["none", *(name for name, _ in learners)][: len(fits)]
-        best = int(np.argmax([fit.log_score for fit in fits]))
+            found = cross_fitted(list(learners.values()), columns, probits_of(rows), folds)
+            fits[" and ".join(learners)] = self._fit_after(rows, found, support)
+        self.learner_ = max(fits, key=lambda name: fits[name].log_score)
         self.scores_ = [
-            LearnerScore(name, fit.log_score, k == best)
-            for k, (name, fit) in enumerate(zip(names, fits, strict=True))
+            LearnerScore(name, fit.log_score, name == self.learner_) for name, fit in fits.items()
         ]
-        self.learner_ = names[best]
-        self.correction_ = fits[best].correction
-        self.calibrator_ = fits[best].calibrator
+        self.correction_ = fits[self.learner_].correction
+        self.calibrator_ = fits[self.learner_].calibrator
 
-    def _learners(self, columns: Covariates | None) -> list[tuple[str, Learner]]:
-        """Return what is to be compared, from simple to complex."""
+    def _learners(self, columns: Covariates | None) -> dict[str, Learner]:
         learner = self.learner
         if isinstance(learner, str) and learner in ("auto", *_NAMES):
-            if columns is None:
-                return []
-            known = {"additive": AdditiveLearner(), "trees": trees(columns)}
-            return [(name, known[name]) for name in _NAMES if learner in ("auto", name)]
+            known = (
+                {"additive": AdditiveLearner(), "trees": trees(columns)}
+                if columns is not None
+                else {}
+            )
+            return {name: one for name, one in known.items() if learner in ("auto", name)}
         if isinstance(learner, tuple | list) and len(learner) == 2:
-            return [("regressors", RegressorLearner(*learner))]
+            return {"regressors": RegressorLearner(*learner)}
         msg = (
             f"learner must be one of auto, {', '.join(_NAMES)}, or a pair of regressors, got "
             f"{learner!r}."
@@ -226,9 +223,12 @@ def probits_of(rows: HeldOut) -> Seen:
 
 
 def _of_prediction(dist: Distribution) -> tuple[Column, Column]:
-    """Return median and spread of predictions as covariates; those of each row alone."""
+    """Return median and spread of predictions as covariates; those of each row alone.
+
+    Without their last digits: spreads that are equal but for rounding would have ranks.
+    """
     low, median, high = dist.from_probit(np.array([[-1.0, 0.0, 1.0]])).T
     return (
-        Column("predicted median", "number", median),
-        Column("predicted spread", "number", 0.5 * (high - low)),
+        Column("predicted median", "number", without_last_digits(median)),
+        Column("predicted spread", "number", without_last_digits(0.5 * (high - low))),
     )

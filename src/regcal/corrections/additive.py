@@ -119,8 +119,6 @@ class Additive:
         Means of the functions of each term over the rows that it was learnt from.
     covariances : tuple of ndarray
         Posterior covariances of the coefficients of each term, given the sizes of all.
-    variance : float
-        Posterior variance of the sum where all functions are at their means.
     """
 
     terms: tuple[Term, ...]
@@ -128,7 +126,6 @@ class Additive:
     constant: float
     centres: tuple[Array, ...]
     covariances: tuple[Array, ...]
-    variance: float
 
     def __call__(self, columns: Covariates) -> Array:
         """Return the sum at each row."""
@@ -138,12 +135,12 @@ class Additive:
         return total
 
     def error(self, column: Column) -> Array:
-        """Return the posterior deviation of the sum along one covariate, others at their means."""
+        """Return the posterior deviation of a term from its mean, at the values of its column."""
         names = [term.name for term in self.terms]
         k = names.index(column.name)
         design = self.terms[k].functions(column) - self.centres[k]
         own = np.einsum("ij,jk,ik->i", design, self.covariances[k], design)
-        return np.sqrt(self.variance + np.maximum(own, 0.0))
+        return np.sqrt(np.maximum(own, 0.0))
 
 
 class AdditiveLearner(Learner):
@@ -229,5 +226,4 @@ def _learnt(
         constant - float(means @ beta),
         tuple(means[k] for k in own),
         tuple(covariance[np.ix_(k, k)] for k in own),
-        noise / n,
     )

@@ -10,7 +10,7 @@ from regcal.maps.lines import RowLines
 from regcal.maps.piecewise import PiecewiseMap
 from regcal.maps.scale import ScaleMap
 from regcal.maps.sinh_arcsinh import SinhArcsinhMap
-from regcal.maps.spline import RationalQuadraticSpline
+from regcal.maps.spline import RationalQuadraticSpline, count_reached
 from regcal.maps.surface import Surface
 
 __all__ = [
@@ -25,5 +25,6 @@ __all__ = [
     "ScaleMap",
     "SinhArcsinhMap",
     "Surface",
+    "count_reached",
     "log_change",
 ]

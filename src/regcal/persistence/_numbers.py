@@ -23,6 +23,7 @@ from regcal.calibrators.auto import AutoCalibrator
 from regcal.calibrators.axes import MapAxes
 from regcal.calibrators.base import Calibrator
 from regcal.calibrators.conditional import ConditionalCalibrator, LearnerScore
+from regcal.calibrators.conformal import ConformalLevels
 from regcal.calibrators.dirichlet import BandedMap, DirichletCalibrator
 from regcal.calibrators.gp_fitted import ProcessCalibrator
 from regcal.calibrators.gp_paper import PaperGPCalibrator
@@ -77,6 +78,7 @@ from regcal.persistence._archive import FileError
 from regcal.persistence.other_libraries import StoredModel
 from regcal.regressor import CalibratedRegressorCV, MultiQuantileRegressor, NormalResidualRegressor
 from regcal.regressor._calibrated import CalibratedModel
+from regcal.regressor._guarantee import Guarantee, Refit
 from regcal.tables import OutcomeColumns, PredictionColumns, TableCalibrator, TableRegressor
 
 # Tables of maps end long before.
@@ -308,6 +310,8 @@ _A_MAP = Instance(ProbitMap, Surface)
 _COLUMN_MAPS = Instance(BetaCalibrator, LogisticCalibrator, ColumnMaps)
 _SOME_MAPS = Either(_COLUMN_MAPS, Instance(DecodedMaps))
 _WORK = {"_work_per_point": Count(most=10**12)}
+
+_A_COLUMN = Instance(str, int, np.integer)
 
 _COLUMNS = Either(nothing, Numbers("features", missing=True))
 
@@ -567,14 +571,29 @@ _RULES: dict[type, dict[str, Check]] = {
         "scores_": Instance(list),
         "gain_": Number(),
     },
+    ConformalLevels: {
+        "low_": Numbers("rows", infinite=True),
+        "high_": Numbers("rows", infinite=True),
+        "weights_": Numbers("rows", above=0.0),
+        "groups_": Either(nothing, Numbers("rows", "columns")),
+        "names_": Several(Instance(str), "columns", least=0),
+    },
     # models
     CalibratedModel: {"calibrator": Instance(Calibrator)},
     CalibratedRegressorCV: {
         "support_": Instance(Support),
         "members_": Several(Instance(CalibratedModel)),
         "selection_": Instance(Calibrator),
+        "guarantee_": Instance(Guarantee),
         "n_features_in_": Count(),
     },
+    Guarantee: {
+        "kind": Instance(str),
+        "levels": Instance(ConformalLevels),
+        "by": Either(nothing, _A_COLUMN, Several(_A_COLUMN)),
+        "refit": Either(nothing, Instance(Refit)),
+    },
+    Refit: {"shifts": Numbers("rows"), "ratios": Numbers("rows", least=0.0)},
     NormalResidualRegressor: {"scale_": Number(above=0.0)},
     MultiQuantileRegressor: {"estimators_": Several(Instance(BaseEstimator))},
     TableCalibrator: {

@@ -35,6 +35,12 @@ from regcal.regressor._folds import (
     rows_together,
     warned_once,
 )
+from regcal.regressor._guarantee import (
+    Guarantee,
+    fit_with_guarantee,
+    given_guarantee,
+    groups_of,
+)
 from regcal.regressor._refit import fit_fold_models
 
 
@@ -44,10 +50,6 @@ class CalibratedModel:
 
     estimator: Any
     calibrator: Calibrator
-
-    def predict_latent(self, X: Any, covariates: Covariates | None = None) -> Distribution:
-        """Return calibrated distributions of the variable behind what is seen."""
-        return self.calibrator.transform_rows(predict_dist(self.estimator, X), covariates)
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,11 @@ class CalibratedRegressorCV(
     step : float or "auto", optional
         Distance of the values that outcomes are rounded to: 1 for counts. The result then is a
         distribution of these values.
+    guarantee : {None, "split", "cross"}, SplitGuarantee or CrossGuarantee, optional
+        Prepares intervals and bounds with coverage in finite samples, for `predict_interval` and
+        `predict_quantiles` with ``guarantee=True``. "split" holds a part of the rows out of model,
+        calibrator and selection, and coverage is proven for exchangeable rows; "cross" holds out
+        every row once from copies of them, which takes six fits, and is approximate.
 
     Attributes
     ----------
@@ -127,6 +134,8 @@ class CalibratedRegressorCV(
         Ends and step through which outcomes are seen.
     selection_ : AutoCalibrator
         How the method was chosen, if that was asked for; see its ``scores_``.
+    guarantee_ : Guarantee
+        What was prepared, if `guarantee` asked for it.
     n_features_in_, feature_names_in_
         Number of columns of X, and their names if X was a frame.
 
@@ -145,8 +154,9 @@ class CalibratedRegressorCV(
 
     __metadata_request__fit = {"groups": UNUSED}  # noqa: RUF012
 
-    # What files from before there were covariates have.
+    # What files from before there were covariates and guarantees have.
     covariates: Any = None
+    guarantee: Any = None
 
     def __init__(
         self,
@@ -160,6 +170,7 @@ class CalibratedRegressorCV(
         covariates: Any = None,
         support: Any = "auto",
         step: Any = None,
+        guarantee: Any = None,
     ) -> None:
         self.estimator = estimator
         self.calibrator = calibrator
@@ -170,6 +181,7 @@ class CalibratedRegressorCV(
         self.covariates = covariates
         self.support = support
         self.step = step
+        self.guarantee = guarantee
 
     # ----------------------------------------------------------------------------------------- fit
 
@@ -196,6 +208,10 @@ class CalibratedRegressorCV(
         self
         """
         self._check_options()
+        if self.guarantee is not None:
+            fit_with_guarantee(self, X, y, sample_weight, groups, fit_params)
+            return self
+        self.__dict__.pop("guarantee_", None)  # of an earlier fit
         X, y, seen = check_outcome_data(self, X, y)
         if len(seen) > 1 and np.ptp(seen.values) == 0:
             msg = (
@@ -239,6 +255,7 @@ class CalibratedRegressorCV(
         if self.point not in ("mean", "median"):
             msg = f'point must be "mean" or "median", got {self.point!r}.'
             raise ValueError(msg)
+        given_guarantee(self.guarantee)
 
     def _check_parts(self) -> None:
         """Refuse what cannot be a calibrator or a model, before anything is fitted."""
@@ -337,26 +354,54 @@ class CalibratedRegressorCV(
         -------
         Distribution
         """
+        bases, known = self.predict_base(X)
+        latent = [
+            member.calibrator.transform_rows(base, known)
+            for member, base in zip(self.members_, bases, strict=True)
+        ]
+        return self.support_.through(latent[0] if len(latent) == 1 else Mixture(latent))
+
+    def predict_base(self, X: Any) -> tuple[list[Distribution], Covariates | None]:
+        """Return what the models of all members say before calibration, and the covariates.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        bases : list of Distribution
+            One per member.
+        covariates : Covariates or None
+            The columns that calibrators look at.
+        """
         check_is_fitted(self, "members_")
         X = check_table(self, X)
         with warned_once(self, X):
-            known = self._covariates_of(X)
-            latent = [member.predict_latent(X, known) for member in self.members_]
-        return self.support_.through(latent[0] if len(latent) == 1 else Mixture(latent))
+            bases = [predict_dist(member.estimator, X) for member in self.members_]
+        return bases, self._covariates_of(X)
 
     def predict(self, X: Any) -> Array:
         """Return the mean of each row's distribution, or its median if `point` says so."""
         dist = self.predict_dist(X)
         return dist.median() if self.point == "median" else dist.mean()
 
-    def predict_quantiles(self, X: Any, levels: ArrayLike) -> Any:
-        """Return quantiles.
+    def predict_quantiles(
+        self, X: Any, levels: ArrayLike, guarantee: bool = False, *, sample_weight: Any = None
+    ) -> Any:
+        """Return quantiles, or one-sided bounds with coverage in finite samples.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_rows, n_features)
         levels : array-like of shape (n_levels,)
             Probabilities between 0 and 1.
+        guarantee : bool, default=False
+            Whether each is a bound by itself: at levels of 1/2 and more the outcome is at most
+            this value with at least that probability, below 1/2 it is at least this value with at
+            least the probability 1 - level. Has to be prepared: see the parameter `guarantee`.
+        sample_weight : array-like of shape (n_rows,), optional
+            With `guarantee`, weights of these rows on the scale of those given to `fit`.
 
         Returns
         -------
@@ -364,15 +409,32 @@ class CalibratedRegressorCV(
             A frame with the index of `X` and the levels as columns if `X` is a pandas frame.
         """
         columns = np.atleast_1d(as_float_array(levels, "levels"))
-        return _like(X, self.predict_dist(X).ppf(columns[np.newaxis, :]), columns.tolist())
+        dist = self.predict_dist(X)
+        if guarantee:
+            values = self._prepared().bounds(dist, columns, sample_weight, self._groups_of(X))
+        else:
+            values = dist.ppf(columns[np.newaxis, :])
+        return _like(X, values, columns.tolist())
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> Any:
+    def predict_interval(
+        self,
+        X: Any,
+        coverage: float = 0.9,
+        guarantee: bool = False,
+        *,
+        sample_weight: Any = None,
+    ) -> Any:
         """Return central intervals that hold the outcome with the given probability.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_rows, n_features)
         coverage : float, default=0.9
+        guarantee : bool, default=False
+            Whether coverage is to hold in finite samples. Has to be prepared: see the parameter
+            `guarantee`.
+        sample_weight : array-like of shape (n_rows,), optional
+            With `guarantee`, weights of these rows on the scale of those given to `fit`.
 
         Returns
         -------
@@ -380,8 +442,26 @@ class CalibratedRegressorCV(
             Lower and upper ends; a frame with the index of `X` and the columns "lower" and
             "upper" if `X` is a pandas frame.
         """
-        ends = np.column_stack(self.predict_dist(X).interval(coverage))
-        return _like(X, ends, ["lower", "upper"])
+        dist = self.predict_dist(X)
+        if guarantee:
+            ends = self._prepared().interval(dist, coverage, sample_weight, self._groups_of(X))
+        else:
+            ends = dist.interval(coverage)
+        return _like(X, np.column_stack(ends), ["lower", "upper"])
+
+    def _prepared(self) -> Guarantee:
+        check_is_fitted(self, "members_")
+        if not hasattr(self, "guarantee_"):
+            msg = (
+                "Nothing can be promised: all rows were used to fit the model and its calibrator, "
+                'so none tells how often intervals hold. Pass guarantee="split" or "cross" to '
+                f"{type(self).__name__} and fit it again."
+            )
+            raise ValueError(msg)
+        return self.guarantee_
+
+    def _groups_of(self, X: Any) -> Covariates | None:
+        return groups_of(self, X, self._prepared().by)
 
     def predict_below(self, X: Any, threshold: ArrayLike) -> Array:
         """Return the probability that the outcome is at most `threshold`.

@@ -205,11 +205,16 @@ def fit_copy(
     """Return a copy of the estimator, fitted on some rows or on all."""
     if rows is None:
         return clone(estimator).fit(X, y, **fit_params)
-    own = {
-        name: _safe_indexing(value, rows) if np.shape(value)[:1] == y.shape else value
+    own = rows_of_params(fit_params, len(y), rows)
+    return clone(estimator).fit(_safe_indexing(X, rows), y[rows], **own)
+
+
+def rows_of_params(fit_params: Mapping[str, Any], n_rows: int, rows: np.ndarray) -> dict[str, Any]:
+    """Return parameters of a fit, of those that have a value per row the values of some rows."""
+    return {
+        name: _safe_indexing(value, rows) if np.shape(value)[:1] == (n_rows,) else value
         for name, value in fit_params.items()
     }
-    return clone(estimator).fit(_safe_indexing(X, rows), y[rows], **own)
 
 
 def as_weights(sample_weight: Any, n_rows: int) -> Array | None:
