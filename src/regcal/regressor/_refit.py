@@ -1,6 +1,6 @@
 """Whether a model that is fitted on all rows says what its fold models say."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtr
 from sklearn.utils import _safe_indexing
 
+from regcal._progress import Progress
 from regcal._validation import Array
 from regcal.adapters import predict_dist
 from regcal.calibrators.targets import weighted_median
@@ -82,16 +83,45 @@ class FoldModels:
         return [(model, test) for model, (_, test) in zip(self.models, self.folds, strict=True)]
 
 
+@dataclass(frozen=True)
+class FoldFitter:
+    """Fits copies of an estimator, and says so.
+
+    Parameters
+    ----------
+    owner : CalibratedRegressorCV
+        Has the estimator, the number of jobs and the random state.
+    X, y
+        All rows.
+    routed : Bunch
+        What `fit` and the splitter are given.
+    progress : Progress
+    """
+
+    owner: Any
+    X: Any
+    y: Any
+    routed: Any
+    progress: Progress
+
+    def folds(self, cv: Any) -> list[Fold]:
+        """Return pairs of training and held-out row numbers."""
+        return make_folds(cv, self.X, self.y, self.routed.splitter.split, self.owner.random_state)
+
+    def fit_on(self, folds: list[Fold]) -> list[Any]:
+        """Return a model for each fold."""
+        self.progress.step(f"fitting the model on {len(folds)} folds")
+        owner, to_fit = self.owner, self.routed.estimator.fit
+        return fit_folds(owner.estimator, self.X, self.y, folds, to_fit, owner.n_jobs)
+
+    def fit_on_all(self) -> Any:
+        """Return the model of all rows."""
+        self.progress.step(f"fitting the model on all {len(self.y)} rows")
+        return fit_copy(self.owner.estimator, self.X, self.y, self.routed.estimator.fit)
+
+
 def fit_fold_models(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    weights: Array,
-    cv: Any,
-    ensemble: bool | str,
-    split_params: Mapping[str, Any],
-    fit_params: Mapping[str, Any],
-    n_jobs: int | None,
+    fitter: FoldFitter, weights: Array, cv: Any, ensemble: bool | str
 ) -> FoldModels:
     """Fit models on folds and, unless they are averaged, one on all rows.
 
@@ -99,24 +129,21 @@ def fit_fold_models(
     more folds if need be and if folds are a number; unsteady ones are averaged, and so are those
     that learn on folds of a splitter, since no calibrator is known that belongs to the refit.
     """
-
-    def on(folds: list[Fold]) -> list[Any]:
-        return fit_folds(estimator, X, y, folds, fit_params, n_jobs)
-
-    folds = make_folds(cv, X, y, split_params)
-    models = on(folds)
+    folds = fitter.folds(cv)
+    models = fitter.fit_on(folds)
     if ensemble != "auto" and ensemble:
         return FoldModels(folds, models, None)
-    refitted = fit_copy(estimator, X, y, fit_params)
+    refitted = fitter.fit_on_all()
     if ensemble != "auto":
         return FoldModels(folds, models, refitted)
-    change = Change.between(models, refitted, folds, X, weights)
+    change = Change.between(models, refitted, folds, fitter.X, weights)
+    n_rows = len(weights)
     if change.learns and isinstance(cv, int | np.integer):
-        n_folds = max(int(cv), min(_MANY_FOLDS, len(y) // 2))
+        n_folds = max(int(cv), min(_MANY_FOLDS, n_rows // 2))
         if n_folds > cv:
-            folds = make_folds(n_folds, X, y, split_params)
-            models = on(folds)
-    elif change.unsteady or (change.learns and not _nearly_all(folds, len(y))):
+            folds = fitter.folds(n_folds)
+            models = fitter.fit_on(folds)
+    elif change.unsteady or (change.learns and not _nearly_all(folds, n_rows)):
         refitted = None
     return FoldModels(folds, models, refitted)
 
