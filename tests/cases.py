@@ -103,6 +103,11 @@ def _samples(rng, n_rows, unit):
     return regcal.Samples(loc[:, None] + scale[:, None] * rng.gamma(2.0, size=(n_rows, 30)))
 
 
+def _many_samples(rng, n_rows, unit):
+    loc, scale = _centres(rng, n_rows, unit)
+    return regcal.Samples(loc[:, None] + scale[:, None] * rng.gamma(2.0, size=(n_rows, 700)))
+
+
 def _histogram(rng, n_rows, unit, ends=(0.0, 4.0)):
     edges = np.concatenate([ends[:1], np.sort(rng.uniform(0.2, 3.8, 5)), ends[1:]])
     masses = rng.dirichlet(np.ones(6), n_rows) * 0.98 + 0.02 / 6
@@ -187,6 +192,7 @@ DISTRIBUTIONS = [
     Case("lognormal", _scipy(scipy.stats.lognorm, (0.3, 0.6)), everywhere=False),
     Case("quantiles", _quantiles),
     Case("samples", _samples),
+    Case("many samples", _many_samples),
     Case("histogram", _histogram, everywhere=False),
     Case("open histogram", _open_histogram),
     Case("gapped histogram", _gapped_histogram, everywhere=False),
@@ -264,10 +270,12 @@ WITH_MASSES: dict[str, Callable[[Unit], Distribution]] = {
 PARAMETERS: dict[str, dict[str, Any]] = {
     "gpc": {"thresholds": 16},
     "gpc-paper": {"n_pairs": 60, "prediction_thresholds": 16, "random_state": 0},
+    "conditional": {"learner": "additive"},
     "auto": {"candidates": [(name, regcal.get_calibrator(name)) for name in ("identity", "pit")]},
 }
 
-# Further variants of calibrators, beside one per name.
+# Further variants of calibrators, beside one per name. Those that learn in a way of their own obey
+# the laws of fits as well.
 VARIANTS: dict[str, Callable[[], regcal.Calibrator]] = {
     "e-beta uniform": lambda: regcal.get_calibrator("e-beta", shape="uniform"),
     "e-logistic uniform": lambda: regcal.get_calibrator("e-logistic", shape="uniform"),
@@ -279,10 +287,13 @@ VARIANTS: dict[str, Callable[[], regcal.Calibrator]] = {
         regcal.BetaCalibrator(monotone=False), thresholds=12
     ),
     "e-beta of thresholds": lambda: regcal.get_calibrator("e-beta", code=regcal.ThresholdCode()),
+    "dirichlet": regcal.DirichletCalibrator,
     "e-logistic of a dense code": lambda: regcal.get_calibrator(
         "e-logistic", thresholds=6, code=regcal.DenseCode()
     ),
 }
+
+WITHOUT_A_NAME = ["e-beta of thresholds", "dirichlet"]
 
 CALIBRATORS: dict[str, Callable[[], regcal.Calibrator]] = {
     name: functools.partial(regcal.get_calibrator, name, **PARAMETERS.get(name, {}))

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 from cases import BY_NAME, CALIBRATORS, DISTRIBUTIONS, STANDARD, fitted_calibrator
+from rows import known_rows
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import (
     AdaBoostRegressor,
@@ -44,6 +45,7 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import all_estimators
 
 import regcal
+from regcal.covariates import Covariates
 from regcal.persistence import _api
 from regcal.persistence._api import _digests, _to_bytes
 from regcal.persistence._archive import pack
@@ -224,6 +226,16 @@ def _fitted(name: str, model: Any) -> Any:
         return model.fit(X if name in _WITH_CATEGORIES else X[["a", "b", "c"]], y)
 
 
+def _conditional(learner: Any) -> Any:
+    dist, y, known = known_rows(np.random.default_rng(0))
+    cal = regcal.ConditionalCalibrator(learner, regcal.PITCalibrator())
+    return cal.fit(dist, y, covariates=known)
+
+
+def _few_trees(loss: str) -> Any:
+    return HistGradientBoostingRegressor(loss=loss, max_iter=3, categorical_features=[1, 2])
+
+
 def storable() -> dict[str, Callable[[], Any]]:
     """Return a function that makes a fitted object, for every kind that a file may hold."""
     makers: dict[str, Callable[[], Any]] = {}
@@ -233,6 +245,9 @@ def storable() -> dict[str, Callable[[], Any]]:
     for case in DISTRIBUTIONS:
         if not case.name.startswith("custom"):
             makers[f"distribution, {case.name}"] = partial(case.make, 3)
+    makers["covariates"] = partial(_conditional, "additive")
+    trees = (_few_trees("squared_error"), _few_trees("gamma"))
+    makers["covariates, trees"] = partial(_conditional, trees)
     makers |= {name: partial(_fitted, name, model) for name, model in _models().items()}
     for library in _BOOSTERS:
         if importlib.util.find_spec(library):
@@ -397,12 +412,23 @@ def _known(model: Any, X: Any) -> Any:
     return X.iloc[:, : len(names)].set_axis(names, axis=1)
 
 
+def _values_of(columns: Covariates) -> dict[str, np.ndarray]:
+    """Return four rows of columns that a calibrator says it knows."""
+    return {
+        one.name: np.arange(4.0)
+        if one.kind == "number"
+        else np.resize(np.array([*one.levels, None], dtype=object), 4)
+        for one in columns.columns
+    }
+
+
 def ask(model: Any) -> None:
     """Ask a model what it is for."""
     X, _ = _table(np.random.default_rng(1))
     points, levels = np.array([[-1.0, 0.3]]), np.array([[0.1, 0.9]])
     if isinstance(model, regcal.Calibrator):
-        model = model.transform(BY_NAME["normal"].make(7))
+        known = None if model.columns_ is None else _values_of(model.columns_)
+        model = model.transform(BY_NAME["normal"].make(7), known)
     if isinstance(model, regcal.Distribution):
         for answer in (model.cdf(points), model.logpdf(points), model.ppf(levels)):
             np.asarray(answer, dtype=float)

@@ -24,7 +24,7 @@ from regcal import (
 )
 from regcal.datasets import Dataset, ToyMixture
 from regcal.gp import HilbertBasis
-from regcal.maps import PiecewiseMap, ScaleMap, Surface
+from regcal.maps import PiecewiseMap, ScaleMap, SinhArcsinhMap, Surface
 
 BASIS = HilbertBasis(sizes=(5, 4), boundary=(1.3, 1.6), halfwidth=(1.0, 2.0))
 
@@ -57,6 +57,14 @@ def normal_rows(rng, n, scale=1.0):
     """Return predictions N(loc, scale^2) and outcomes that follow N(loc, 1)."""
     loc = rng.uniform(-2.0, 2.0, n)
     return Normal(loc, np.full(n, scale)), loc + rng.normal(size=n)
+
+
+def known_rows(rng, n=120):
+    """Return predictions that know nothing of covariates on which outcomes depend, and these."""
+    age, region = rng.uniform(0.0, 10.0, n), rng.choice(["north", "south", "west"], n)
+    known = {"age": age, "region": region, "damp": rng.random(n) < 0.4, "floors": np.arange(n) % 3}
+    y = rng.normal(np.where(age < 4.0, 2.0, 0.0), np.where(region == "north", 2.0, 0.7))
+    return Normal(np.zeros(n), 1.0), y, known
 
 
 def mean_log_score(dist, y):
@@ -98,6 +106,8 @@ def integral_of_density(dist):
 PROBIT_MAPS = {
     "scale": ScaleMap(2.5),
     "smooth": PiecewiseMap.with_slopes(np.array([-1.0, 0.2, 2.0]), np.array([0.8, 3.0, 0.6]), -2.0),
+    "skewed": SinhArcsinhMap(shift=0.3, factor=1.4, skew=0.5, tail=0.8),
+    "light tails": SinhArcsinhMap(shift=-0.2, factor=0.7, skew=-0.3, tail=1.3),
     "straight pieces": PiecewiseMap.through(np.array([-1.0, 0.0, 0.1]), np.array([-2.0, 0.5, 1.0])),
 }
 

@@ -23,13 +23,14 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 # From the bottom up. A part may import from lower layers, and within itself.
 LAYERS = (
-    {"_caching", "_inspection", "_random", "_validation", "_version"},
+    {"_caching", "_inspection", "_progress", "_random", "_validation", "_version"},
     {"covariates", "datasets", "grids", "maps", "outcomes", "support"},
     {"binary", "codes", "distributions", "gp"},
     {"adapters", "corrections", "metrics"},
     {"calibrators"},
-    {"audit"},
-    {"plots", "regressor"},
+    {"audit", "online", "regressor"},
+    {"explanation"},
+    {"plots"},
     {"notebook", "tables"},
     {"dask", "persistence", "report", "skpro"},
     {"__init__"},  # the public API

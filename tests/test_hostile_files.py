@@ -344,6 +344,8 @@ KINDS = (
     "pit",
     "e-beta, result",
     "gpc",
+    "covariates",
+    "covariates, trees",
     "distribution, quantiles",
     "distribution, mixture",
     "forest",

@@ -17,9 +17,16 @@ SETTINGS = {
     "e-beta": {"thresholds": 6},
     "e-isotonic": {"thresholds": 4},
     "gpc": {"thresholds": 8},
+    "conditional": {"learner": "additive"},
     "gpc-paper": {"n_pairs": 60, "prediction_thresholds": 16, "random_state": 0},
 }
-NAMES = regcal.calibrator_names()
+WITHOUT_A_NAME = {
+    "e-beta of thresholds": functools.partial(
+        regcal.OneVsRestCalibrator, thresholds=6, code=regcal.ThresholdCode()
+    ),
+    "dirichlet": functools.partial(regcal.DirichletCalibrator, 6),
+}
+NAMES = [*regcal.calibrator_names(), *WITHOUT_A_NAME]
 TAKES_INTERVALS = [name for name in NAMES if name != "gpc-paper"]
 N_ROWS = 100
 
@@ -28,6 +35,8 @@ def calibrator(name, **parameters):
     if name == "auto":
         candidates = [(one, calibrator(one)) for one in ("identity", "scale", "e-beta")]
         return regcal.AutoCalibrator(candidates, **parameters)
+    if name in WITHOUT_A_NAME:
+        return WITHOUT_A_NAME[name](**parameters)
     return regcal.get_calibrator(name, **SETTINGS.get(name, {}), **parameters)
 
 

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 import regcal
 
 # The paper's method draws pairs of rows, and so draws others from rows that are repeated.
-NAMES = [name for name in regcal.calibrator_names() if name != "gpc-paper"]
+NAMES = [name for name in regcal.calibrator_names() if name != "gpc-paper"] + cases.WITHOUT_A_NAME
 
 
 @pytest.mark.parametrize("n_rows", [2, 3, 8, 20])
@@ -19,7 +19,7 @@ def test_a_weight_of_two_is_two_rows(name, n_rows, rng):
     y = dist.loc + 1.5 * dist.scale * rng.normal(size=n_rows)
     times = rng.integers(1, 4, n_rows)
     rows = np.repeat(np.arange(n_rows), times)
-    calibrator = regcal.get_calibrator(name, **cases.PARAMETERS.get(name, {}))
+    calibrator = cases.CALIBRATORS[name]()
 
     weighted = calibrator.fit(dist, y, times).transform(dist)
     grid = np.linspace(-5.0, 5.0, 21)[np.newaxis]
@@ -34,7 +34,7 @@ def test_the_unit_of_tiny_weights_does_not_matter(name, rng):
     """Far less than a row is nothing, down to the smallest number there is."""
     dist = regcal.Normal(rng.normal(size=8), rng.uniform(0.5, 2.0, 8))
     y = dist.loc + 1.5 * dist.scale * rng.normal(size=8)
-    calibrator = regcal.get_calibrator(name, **cases.PARAMETERS.get(name, {}))
+    calibrator = cases.CALIBRATORS[name]()
     weights = np.arange(1.0, 9.0)
 
     found = [

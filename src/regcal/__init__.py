@@ -6,6 +6,7 @@ held-out rows how those statements are wrong, and corrects them.
 
 from typing import TYPE_CHECKING, Any
 
+from regcal import online
 from regcal._version import __version__
 from regcal.adapters import predict_dist, register_adapter
 from regcal.audit import Audit, AuditedSegment, DecisionCost, audit
@@ -14,7 +15,9 @@ from regcal.calibrators import (
     AutoCalibrator,
     Calibrator,
     ConditionalCalibrator,
+    ConformalLevels,
     DensityCalibrator,
+    DirichletCalibrator,
     GPCalibrator,
     IdentityCalibrator,
     ImpossibleOutcomesWarning,
@@ -23,6 +26,7 @@ from regcal.calibrators import (
     PaperGPCalibrator,
     PITCalibrator,
     ScaleCalibrator,
+    SinhArcsinhCalibrator,
     StackCalibrator,
     calibrator_names,
     get_calibrator,
@@ -43,13 +47,16 @@ from regcal.distributions import (
     as_distribution,
     concatenate,
 )
+from regcal.explanation import CovariateEffect, ExplainedSegment, Explanation, explain
 from regcal.grids import EqualGrid, QuantileGrid
 from regcal.metrics import compare, crps, log_score, pit
 from regcal.outcomes import Outcomes
 from regcal.regressor import (
     CalibratedRegressorCV,
+    CrossGuarantee,
     MultiQuantileRegressor,
     NormalResidualRegressor,
+    SplitGuarantee,
     paper_brr,
     paper_gpr,
     paper_ols,
@@ -68,13 +75,19 @@ __all__ = [
     "Calibrator",
     "Clipped",
     "ConditionalCalibrator",
+    "ConformalLevels",
+    "CovariateEffect",
+    "CrossGuarantee",
     "CrossingQuantilesWarning",
     "CustomDistribution",
     "DecisionCost",
     "DenseCode",
     "DensityCalibrator",
+    "DirichletCalibrator",
     "Distribution",
     "EqualGrid",
+    "ExplainedSegment",
+    "Explanation",
     "FileError",
     "GPCalibrator",
     "Histogram",
@@ -97,6 +110,8 @@ __all__ = [
     "Samples",
     "ScaleCalibrator",
     "ScipyDistribution",
+    "SinhArcsinhCalibrator",
+    "SplitGuarantee",
     "StackCalibrator",
     "ThresholdCode",
     "__version__",
@@ -106,10 +121,12 @@ __all__ = [
     "compare",
     "concatenate",
     "crps",
+    "explain",
     "file_info",
     "get_calibrator",
     "load",
     "log_score",
+    "online",
     "paper_brr",
     "paper_gpr",
     "paper_ols",

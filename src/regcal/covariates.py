@@ -199,6 +199,15 @@ class Covariates:
         """What is in the columns."""
         return tuple(column.kind for column in self.columns)
 
+    def described(self) -> str:
+        """Return the columns in words: their names, and how many levels categories have."""
+        return ", ".join(
+            column.name
+            if column.kind == "number"
+            else f"{column.name} ({len(column.levels)} levels)"
+            for column in self.columns
+        )
+
     def __len__(self) -> int:
         return len(self.columns[0])
 

@@ -15,22 +15,27 @@ from scipy.special import ndtr, ndtri
 
 from regcal._validation import Array
 from regcal.audit import Audit
+from regcal.audit.findings import shown_p
 from regcal.binary import BetaCalibrator
 from regcal.calibrators import (
     AutoCalibrator,
     Calibrator,
+    ConditionalCalibrator,
     DensityCalibrator,
+    DirichletCalibrator,
     GPCalibrator,
     IsotonicCalibrator,
     OneVsRestCalibrator,
     PaperGPCalibrator,
     PITCalibrator,
     ScaleCalibrator,
+    SinhArcsinhCalibrator,
     StackCalibrator,
     Support,
 )
 from regcal.calibrators.one_vs_rest import DecodedMaps
 from regcal.distributions import Distribution
+from regcal.explanation import Explanation
 from regcal.maps import PiecewiseMap, ProbitMap, ScaleMap
 from regcal.regressor import CalibratedRegressorCV, NormalResidualRegressor
 
@@ -265,7 +270,7 @@ def _of_audit(audit: Audit) -> str:
             number(one.predicted),
             number(one.observed),
             f"{number(one.predicted + one.lower)} to {number(one.predicted + one.upper)}",
-            number(one.p_value),
+            escape(shown_p(one.p_value)),
         ]
         for one in shown
     ]
@@ -273,6 +278,22 @@ def _of_audit(audit: Audit) -> str:
     more = [f"and {left} more segment{'s' if left > 1 else ''}"] if left else []
     notes = [f"<div>{escape(text)}</div>" for text in [*more, audit.note] if text]
     return card("Audit", f"<div>{escape(audit.headline())}</div>", table(header, rows), *notes)
+
+
+@html_of.register
+def _of_explanation(explanation: Explanation) -> str:
+    """Return what the model got wrong in words, and what covariates are worth."""
+    said = explanation.sentences()
+    shown = [f"<li>{escape(one)}</li>" for one in said[:_SEGMENTS_SHOWN]]
+    left = len(said) - len(shown)
+    more = [f"and {left} more sentence{'s' if left > 1 else ''}"] if left else []
+    opening = [explanation.headline(), explanation.importances()]
+    return card(
+        "Where the model was wrong",
+        *(f"<div>{escape(text)}</div>" for text in opening if text),
+        f"<ul>{''.join(shown)}</ul>" if shown else "",
+        *(f"<div>{escape(text)}</div>" for text in [*more, explanation.bands] if text),
+    )
 
 
 # -------------------------------------------------------------------------------------- estimators
@@ -347,6 +368,28 @@ def _figures_of_scale(calibrator: ScaleCalibrator) -> Figures:
 
 
 @figures_of.register
+def _figures_of_sinh_arcsinh(calibrator: SinhArcsinhCalibrator) -> Figures:
+    own = calibrator.map_
+    figures = [("shift", number(own.shift)), ("factor on the spread", number(own.factor))]
+    if not calibrator.shape:
+        return figures
+    return [*figures, ("skewness", number(own.skew)), ("tails", number(own.tail))]
+
+
+@figures_of.register
+def _figures_of_conditional(calibrator: ConditionalCalibrator) -> Figures:
+    if calibrator.correction_ is None:
+        return [("covariates", "looked at, and not used: nothing was gained")]
+    learnt = f"location and spread ({calibrator.learner_}), {calibrator.gain():.2g} nats a row"
+    return [
+        ("covariates", ", ".join(calibrator.columns_.names) if calibrator.columns_ else "none"),
+        ("learnt from them", learnt),
+        ("where the model was wrong", "regcal.explain says it"),
+        *figures_of(calibrator.calibrator_),
+    ]
+
+
+@figures_of.register
 def _figures_of_pit(calibrator: PITCalibrator) -> Figures:
     return [("knots of the map", str(len(calibrator.map_.knots)))]
 
@@ -369,16 +412,30 @@ def _figures_of_stack(stack: StackCalibrator) -> Figures:
 
 @figures_of.register
 def _figures_of_segments(calibrator: OneVsRestCalibrator) -> Figures:
-    thresholds = calibrator.thresholds_
     binary = BetaCalibrator() if calibrator.binary is None else calibrator.binary
-    low, high = number(thresholds[0]), number(thresholds[-1])
     maps = calibrator.maps_
     unions = [("unions of them", str(len(maps.matrix)))] if isinstance(maps, DecodedMaps) else []
     return [
-        ("segments", f"{len(thresholds) + 1}, cut between {low} and {high}"),
+        _segments_in_words(calibrator.thresholds_),
         *unions,
         ("map of each", type(binary).__name__),
     ]
+
+
+@figures_of.register
+def _figures_of_band(calibrator: DirichletCalibrator) -> Figures:
+    own, neighbours, constants = map(number, calibrator.deviations_)
+    return [
+        _segments_in_words(calibrator.thresholds_),
+        ("prior deviation of own shares", own),
+        ("of neighbours' shares", neighbours),
+        ("of constants", constants),
+    ]
+
+
+def _segments_in_words(thresholds: Array) -> tuple[str, str]:
+    low, high = number(thresholds[0]), number(thresholds[-1])
+    return "segments", f"{len(thresholds) + 1}, cut between {low} and {high}"
 
 
 @figures_of.register(DensityCalibrator)
@@ -427,7 +484,10 @@ def curves_of(calibrator: Any) -> list[Curve]:
 
 @curves_of.register(PITCalibrator)
 @curves_of.register(ScaleCalibrator)
-def _curves_of_probits(calibrator: PITCalibrator | ScaleCalibrator) -> list[Curve]:
+@curves_of.register(SinhArcsinhCalibrator)
+def _curves_of_probits(
+    calibrator: PITCalibrator | ScaleCalibrator | SinhArcsinhCalibrator,
+) -> list[Curve]:
     return [_curve(lambda q: ndtr(calibrator.map_(ndtri(q))))]
 
 

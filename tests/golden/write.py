@@ -21,7 +21,11 @@ SMALL = {
     "gpc": {"thresholds": 8},
     "gpc-paper": {"n_pairs": 30, "prediction_thresholds": 16, "random_state": 0},
     "e-isotonic": {"thresholds": 3},
+    "conditional": {"learner": "additive"},
 }
+
+# What golden calibrators that look at covariates are asked about.
+KNOWN = {"age": [2.0, 7.0, None], "kind": ["a", "b", "c"]}
 
 
 def rows() -> regcal.Normal:
@@ -39,7 +43,7 @@ def answers(model: object) -> dict[str, list]:
     if isinstance(model, regcal.Distribution):
         dist = model
     elif isinstance(model, regcal.Calibrator):
-        dist = model.transform(rows())
+        dist = model.transform(rows(), None if model.columns_ is None else KNOWN)
     else:
         dist = model.predict_dist(features())  # type: ignore[attr-defined]
     return {
@@ -62,6 +66,10 @@ def fitted(name: str) -> object:
         return regcal.Samples(np.maximum(rng.normal(size=(3, 20)), 0.0))
     dist = regcal.Normal(rng.normal(size=30), np.full(30, 1.5))
     y = dist.loc + rng.normal(size=30)
+    if name == "conditional":
+        known = {"age": np.arange(30) % 10, "kind": np.where(y > 0, "a", "b")}
+        y = y + 3.0 * (known["age"] < 4)
+        return regcal.get_calibrator(name, **SMALL[name]).fit(dist, y, covariates=known)
     return regcal.get_calibrator(name, **SMALL.get(name, {})).fit(dist, y)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from cases import BY_NAME, DISTRIBUTIONS, STANDARD, WITH_MASSES, fitted_calibrator
 from numpy.testing import assert_allclose, assert_array_equal
-from rows import POINTS, assert_same, there_and_back
+from rows import POINTS, assert_same, known_rows, there_and_back
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     GradientBoostingRegressor,
@@ -151,6 +151,115 @@ def test_models_of_censored_outcomes_come_back(calibrator, data, path):
     assert_same(again.predict_dist(X), model.predict_dist(X))
     words = "values at or below 0 are seen at 0; multiples of 1"
     assert regcal.file_info(path)["training"]["support"] == words
+
+
+LEARNERS = {
+    "additive": "additive",
+    "trees": (
+        HistGradientBoostingRegressor(max_iter=4, categorical_features=[1, 2]),
+        HistGradientBoostingRegressor(max_iter=4, loss="gamma", categorical_features=[1, 2]),
+    ),
+    "regressors": (
+        RandomForestRegressor(4, max_depth=3, random_state=0),
+        GridSearchCV(HistGradientBoostingRegressor(max_iter=3), {"max_depth": [2, 3]}, cv=2),
+    ),
+}
+
+
+def with_missing(known):
+    """Return the same rows, some of which lack a value or have one that is new."""
+    return known | {
+        "age": np.where(np.arange(len(known["age"])) % 5 == 0, np.nan, known["age"]),
+        "region": [None, "east", *known["region"][2:]],
+    }
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_corrections_by_covariates_come_back_the_same(name, rng, path):
+    """Levels that are text, truth values or numbers are read as before, missing ones too."""
+    dist, y, known = known_rows(rng)
+    cal = regcal.ConditionalCalibrator(LEARNERS[name], regcal.PITCalibrator())
+    cal.fit(dist, y, covariates=known)
+    assert cal.correction_ is not None
+
+    again = there_and_back(cal, path)
+
+    new = with_missing(known)
+    assert_same(again.transform(dist, new), cal.transform(dist, new))
+    assert again.columns_.kinds == ("number", "category", "category", "number")
+    assert again.columns_["damp"].levels == (False, True)
+    info = regcal.file_info(path)
+    assert info["fingerprint"] == cal.fingerprint() == again.fingerprint()
+    assert info["training"]["covariates"] == list(known)
+    assert "columns_: age, region (3 levels), damp (2 levels), floors" in info["summary"]
+
+
+def test_models_that_look_at_covariates_come_back(data, path):
+    """What was chosen given columns of a frame predicts the same."""
+    pd = pytest.importorskip("pandas")
+    X, y = data
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame["kind"] = pd.Categorical(np.where(X[:, 1] > 0, 7, 3))
+    y = y + 3.0 * (X[:, 1] > 0) + 2.0 * np.sin(3.0 * X[:, 1])
+    columns = make_column_transformer(("passthrough", ["a", "b", "c"]))
+    both = [
+        ("identity", regcal.get_calibrator("identity")),
+        ("conditional", regcal.ConditionalCalibrator("additive", regcal.PITCalibrator())),
+    ]
+    model = regcal.CalibratedRegressorCV(
+        make_pipeline(columns, BayesianRidge()),
+        regcal.AutoCalibrator(both),
+        covariates=["b", "kind"],
+    ).fit(frame, y)
+    assert "conditional" in model.selection_.chosen_
+
+    again = there_and_back(model, path)
+
+    assert_same(again.predict_dist(frame), model.predict_dist(frame))
+    assert again.fingerprint() == model.fingerprint() == regcal.file_info(path)["fingerprint"]
+    assert regcal.file_info(path)["training"]["covariates"] == ["b", "kind"]
+    assert again.members_[0].calibrator.columns_["kind"].levels == (3, 7)
+
+
+def test_batches_with_covariates_go_on_after_a_file(rng, path):
+    """What partial_fit has kept of covariates is kept in a file."""
+    dist, y, known = known_rows(rng)
+    first, second = slice(0, 80), slice(80, None)
+    cal = regcal.ConditionalCalibrator("additive", regcal.PITCalibrator())
+    parts = [
+        (dist[rows], y[rows], None, {name: column[rows] for name, column in known.items()})
+        for rows in (first, second)
+    ]
+    cal.partial_fit(*parts[0])
+
+    again = there_and_back(cal, path).partial_fit(*parts[1])
+
+    assert again.fingerprint() == cal.partial_fit(*parts[1]).fingerprint()
+
+
+def test_regressors_that_are_not_known_need_trust(rng, path):
+    """What corrects predictions is code as any other model is."""
+    dist, y, known = known_rows(rng)
+    pair = (BayesianRidge(), SVR())
+    cal = regcal.ConditionalCalibrator(pair, regcal.PITCalibrator())
+    cal.fit(dist, y, covariates={"age": known["age"]})
+    regcal.save(cal, path)
+
+    with pytest.raises(regcal.FileError, match=r"uses sklearn.svm._classes.SVR, which regcal does"):
+        regcal.load(path)
+    again = regcal.load(path, trusted=[SVR])
+    assert_same(*(one.transform(dist, {"age": known["age"]}) for one in (again, cal)))
+
+
+def test_levels_that_are_no_plain_values_are_refused(rng, path):
+    """Intervals of pandas are objects, and not numbers or text."""
+    pd = pytest.importorskip("pandas")
+    dist, y, known = known_rows(rng)
+    groups = pd.Series(pd.cut(known["age"], [0.0, 3.0, 10.0]), name="group")
+    cal = regcal.ConditionalCalibrator("additive").fit(dist, y, covariates=groups.to_frame())
+
+    with pytest.raises(regcal.FileError, match="cannot be saved"):
+        regcal.save(cal, path)
 
 
 @pytest.mark.filterwarnings("ignore:.*scikit-learn:UserWarning")

@@ -10,13 +10,27 @@ import numpy as np
 import pytest
 from cases import BY_NAME, STANDARD, fitted_calibrator
 from hostile import members_of, npy, sealed
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.isotonic import IsotonicRegression
 from sklearn.preprocessing import KBinsDiscretizer
 
 import regcal
-from regcal.distributions import Stacked
+from regcal.calibrators.dirichlet import BandedMap
+from regcal.calibrators.one_vs_rest import DecodedMaps
+from regcal.corrections.additive import Additive, LevelTerm, SmoothTerm
+from regcal.corrections.cross_fit import Averaged, Blend, Correction
+from regcal.corrections.regressors import Fitted
+from regcal.covariates import Column, Covariates
+from regcal.distributions import Stacked, Transformed
 from regcal.gp.laplace import LaplacePosterior
-from regcal.maps import Axis, PiecewiseMap, RationalQuadraticSpline, ScaleMap, Surface
+from regcal.maps import (
+    Axis,
+    PiecewiseMap,
+    RationalQuadraticSpline,
+    RowLines,
+    ScaleMap,
+    Surface,
+)
 from regcal.persistence import _api
 from regcal.persistence._compiled import check_parts
 from regcal.persistence._numbers import check_numbers
@@ -105,7 +119,114 @@ def spoiled_pieces(**changes):
     return replace(good, **changes)
 
 
+def decoded(**changes):
+    """Return maps of eight thresholds with parts of others."""
+    maps = regcal.BetaCalibrator()
+    maps.coefficients_ = np.ones((8, 3))
+    good = DecodedMaps(maps, np.tri(8, 9), regcal.LeastSquaresDecoder(), 10.0)
+    check_numbers(good)
+    return replace(good, **changes)
+
+
+def additive(**changes):
+    """Return a sum of a line of a number and two levels, with parts changed."""
+    smooth = SmoothTerm("age", np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+    good = Additive(
+        terms=(smooth, LevelTerm("kind", 1)),
+        coefficients=(np.zeros(2), np.zeros(2)),
+        constant=0.0,
+        centres=(np.zeros(2), np.zeros(2)),
+        covariances=(np.eye(2), np.eye(2)),
+    )
+    return replace(good, **changes)
+
+
+def blend(*parts, **changes):
+    """Return half of the average of these regressions, with parts changed."""
+    return replace(Blend((Averaged(parts),), np.array([0.5])), **changes)
+
+
+def correction(**changes):
+    """Return a correction by age and kind, with parts changed."""
+    good = Correction(blend(additive(), additive()), blend(additive()), 0.0, 0.0, 1.0)
+    return replace(good, **changes)
+
+
+def conditional(part, known=None, **changes):
+    """Return a calibrator with this correction, and columns that it has read."""
+    cal = regcal.ConditionalCalibrator(with_prediction=False)
+    known = {"age": [1.0], "kind": ["a"]} if known is None else known
+    return spoiled(cal, correction_=part, columns_=Covariates.of(known)[:0], **changes)
+
+
+def boosted(n_columns, smallest=0.1):
+    """Return a correction by trees of so many columns."""
+    trees = HistGradientBoostingRegressor(max_iter=1).fit(np.eye(9)[:, :n_columns], np.ones(9))
+    return correction(
+        shift=blend(Fitted(trees)), log_factor=blend(Fitted(trees, log=True, smallest=smallest))
+    )
+
+
+AGES, PLACES = np.array([3.0]), np.array([0])
+SMOOTH = additive().terms[0]
+
 BROKEN = {
+    "infinite ages": lambda: Column("age", "number", np.array([np.inf])),
+    "ages with levels": lambda: Column("age", "number", AGES, ("old",)),
+    "ages that are places": lambda: Column("age", "number", PLACES),
+    "ages in a table": lambda: Column("age", "number", AGES[:, np.newaxis]),
+    "a level that is not there": lambda: Column("kind", "category", PLACES + 1, ("a",)),
+    "a level twice": lambda: Column("kind", "category", PLACES, ("a", "a")),
+    "levels that are numbers": lambda: Column("kind", "category", AGES, ("a", "b", "c", "d")),
+    "a column of another kind": lambda: Column("kind", "date", AGES),
+    "a column without a text for a name": lambda: Column(3, "number", AGES),
+    "no columns": lambda: Covariates(()),
+    "two columns of one name": lambda: Covariates((Column("a", "number", AGES),) * 2),
+    "columns of other lengths": lambda: Covariates(
+        (Column("a", "number", AGES), Column("b", "number", AGES[:0]))
+    ),
+    "falling ranks": lambda: replace(SMOOTH, ranks=SMOOTH.ranks[::-1]),
+    "falling quantiles": lambda: replace(SMOOTH, quantiles=-SMOOTH.quantiles),
+    "a rank beyond 1": lambda: replace(SMOOTH, ranks=2.0 * SMOOTH.ranks),
+    "a quantile too few": lambda: replace(SMOOTH, quantiles=np.zeros(1)),
+    "fewer levels than none": lambda: LevelTerm("kind", -1),
+    "coefficients of another length": lambda: additive(coefficients=(np.zeros(2), np.zeros(3))),
+    "a term without coefficients": lambda: additive(coefficients=(np.zeros(2),)),
+    "a coefficient that is no number": lambda: additive(coefficients=(np.full(2, np.nan),) * 2),
+    "a centre too few": lambda: additive(centres=(np.zeros(2), np.zeros(1))),
+    "bands of another length": lambda: additive(covariances=(np.eye(2), np.eye(3))),
+    "no terms": lambda: additive(terms=(), coefficients=(), centres=(), covariances=()),
+    "a negative unit": lambda: correction(unit=-1.0),
+    "no unit": lambda: correction(unit=0.0),
+    "a negative share": lambda: blend(additive(), shares=np.array([-0.5])),
+    "a share too many": lambda: blend(additive(), shares=np.ones(2)),
+    "an average of nothing": lambda: Averaged(()),
+    "no regression": lambda: Averaged((np.exp,)),
+    "no blend": lambda: correction(shift=additive()),
+    "a spread beyond numbers": lambda: correction(
+        log_factor=blend(additive(), additive(coefficients=(np.full(2, 400.0), np.zeros(2))))
+    ),
+    "the log of nothing": lambda: boosted(2, smallest=0.0),
+    "a spread that is no log": lambda: correction(log_factor=boosted(2).shift),
+    "a class instead of a regressor": lambda: Fitted(HistGradientBoostingRegressor),
+    "a term of a column that is not there": lambda: conditional(correction(), {"age": [1.0]}),
+    "a term of a column of another kind": lambda: conditional(
+        correction(), {"age": ["young"], "kind": ["a"]}
+    ),
+    "a term of other levels": lambda: conditional(
+        correction(), {"age": [1.0, 2.0], "kind": ["a", "b"]}
+    ),
+    "a correction of no columns": lambda: spoiled(
+        regcal.ConditionalCalibrator(with_prediction=False), correction_=correction()
+    ),
+    "trees of more columns": lambda: conditional(boosted(3)),
+    "trees of fewer columns": lambda: conditional(boosted(2), with_prediction=True),
+    "columns that are none": lambda: spoiled(regcal.ConditionalCalibrator(), columns_=["age"]),
+    "scores that are none": lambda: conditional(correction(), scores_=[1.0]),
+    "lines of other rows": lambda: Transformed(
+        regcal.Normal([0.0, 1.0], 1.0), RowLines(np.zeros(3), np.ones(3))
+    ),
+    "a line that falls": lambda: RowLines(np.zeros(2), -np.ones(2)),
     "an axis of no width": lambda: Axis(0.0, 0.0),
     "an axis of an unknown width": lambda: Axis(0.0, np.nan),
     "an axis of a list": lambda: Axis(0.0, []),
@@ -186,6 +307,15 @@ BROKEN = {
     "unequal parts": lambda: spoiled(
         regcal.Mixture([regcal.Normal([0.0], [1.0])] * 2),
         components=[regcal.Normal([0.0], [1.0]), regcal.Normal([0.0, 1.0], [1.0, 1.0])],
+    ),
+    "a code that tells nothing apart": lambda: decoded(matrix=np.ones((8, 9))),
+    "a code of halves": lambda: decoded(matrix=0.5 * np.tri(8, 9)),
+    "a map too few": lambda: decoded(matrix=np.tri(9, 10)),
+    "a decoder that does not decode": lambda: decoded(decoder=None),
+    "a band that is too wide": lambda: BandedMap(np.zeros((5, 5))),
+    "a band of other segments": lambda: spoiled(
+        copy.copy(fitted_calibrator("dirichlet", "normal", 0, STANDARD)),
+        map_=BandedMap(np.zeros((5, 4))),
     ),
     "an interval whose ends are swapped": lambda: regcal.Outcomes.unchecked(LINE[::-1], LINE),
     "an interval with no end": lambda: regcal.Outcomes.unchecked(LINE, np.full(2, np.nan)),
@@ -287,3 +417,8 @@ def test_every_distribution_obeys_its_rules():
             check_numbers(case.make(0)[:2])
     check_numbers(ScaleMap(1e-90))
     check_numbers(binned("encode", str))
+    for part in (correction(), boosted(2)):
+        check_numbers(conditional(part))
+        check_numbers(part)
+    check_numbers(additive())
+    check_numbers(Column("age", "number", np.array([np.nan])))

@@ -72,7 +72,7 @@ class AuditedSegment:
     def __str__(self) -> str:
         return (
             f"{self.segment}: P(Y <= {self.threshold:.4g}) was {self.predicted:.2f}, observed "
-            f"{self.observed:.2f} ({self.n_rows:,} rows), {shown_p(self.p_value)}"
+            f"{self.observed:.2f} ({self.n_rows:,} rows), {p_in_words(self.p_value)}"
         )
 
 
@@ -126,17 +126,17 @@ class Audit:
 
     def table(self) -> Any:
         """Return a row per segment: a pandas frame, or a list of dicts without pandas."""
-        return _as_table(self.segments)
+        return as_table(map(_record, self.segments))
 
     def cost_table(self) -> Any:
         """Return a row per segment and decision, like `table`."""
-        return _as_table(self.costs)
+        return as_table(map(_record, self.costs))
 
     def headline(self) -> str:
         """Return what was found in one sentence."""
         segments = _number_of(self.segments, "segment")
         thresholds = _number_of(self.thresholds, "threshold")
-        rows = f"{self.n_rows:,} rows: {shown_p(self.p_value)}"
+        rows = f"{self.n_rows:,} rows: {p_in_words(self.p_value)}"
         searched = f"{segments} at {thresholds}, {rows}"
         if self.p_value >= SIGNIFICANT:
             return f"No sign of miscalibration in any segment ({searched})."
@@ -159,16 +159,23 @@ class Audit:
 
 
 def shown_p(p_value: float) -> str:
+    """Return a p-value with two digits; of a smaller one than a simulation knows, only that."""
+    return f"{p_value:.2g}" if p_value >= 0.001 else "< 0.001"
+
+
+def p_in_words(p_value: float) -> str:
     """Return a p-value in words that fit into a sentence."""
-    return f"p = {p_value:.2g}" if p_value >= 0.001 else "p < 0.001"
+    shown = shown_p(p_value)
+    return f"p {shown}" if shown.startswith("<") else f"p = {shown}"
 
 
 def _number_of(things: Sized, name: str) -> str:
     return f"{len(things)} {name}{'s' if len(things) != 1 else ''}"
 
 
-def _as_table(rows: Iterable[Any]) -> Any:
-    records = [_record(row) for row in rows]
+def as_table(records: Iterable[dict[str, Any]]) -> Any:
+    """Return a pandas frame of records, or a list of them without pandas."""
+    records = list(records)
     try:
         import pandas as pd
     except ImportError:

@@ -7,6 +7,8 @@ from regcal.calibrators.base import (
     ImpossibleOutcomesWarning,
 )
 from regcal.calibrators.conditional import ConditionalCalibrator, LearnerScore
+from regcal.calibrators.conformal import ConformalLevels
+from regcal.calibrators.dirichlet import DirichletCalibrator
 from regcal.calibrators.gp_density import DensityCalibrator
 from regcal.calibrators.gp_paper import PaperGPCalibrator
 from regcal.calibrators.gp_threshold import GPCalibrator
@@ -16,6 +18,7 @@ from regcal.calibrators.one_vs_rest import OneVsRestCalibrator
 from regcal.calibrators.pit import PITCalibrator
 from regcal.calibrators.registry import calibrator_names, get_calibrator
 from regcal.calibrators.scale import ScaleCalibrator
+from regcal.calibrators.sinh_arcsinh import SinhArcsinhCalibrator
 from regcal.calibrators.stack import StackCalibrator
 from regcal.calibrators.support import Support
 from regcal.calibrators.targets import Targets
@@ -25,7 +28,9 @@ __all__ = [
     "Calibrator",
     "CandidateScore",
     "ConditionalCalibrator",
+    "ConformalLevels",
     "DensityCalibrator",
+    "DirichletCalibrator",
     "GPCalibrator",
     "IdentityCalibrator",
     "ImpossibleOutcomesWarning",
@@ -36,6 +41,7 @@ __all__ = [
     "PITCalibrator",
     "PaperGPCalibrator",
     "ScaleCalibrator",
+    "SinhArcsinhCalibrator",
     "StackCalibrator",
     "Support",
     "Targets",

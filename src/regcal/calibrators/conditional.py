@@ -1,6 +1,6 @@
 """Calibration given covariates: for whom is the model wrong."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ from sklearn.base import clone
 from regcal._validation import Array
 from regcal.calibrators.base import Calibrator, given_support
 from regcal.calibrators.gp_density import DensityCalibrator
-from regcal.calibrators.held_out import HeldOut, deal
+from regcal.calibrators.held_out import HeldOut, deal, without_last_digits
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.support import Support
 from regcal.corrections import (
@@ -43,7 +43,7 @@ class LearnerScore:
     Attributes
     ----------
     name : str
-        "none", "additive", "trees" or "regressors".
+        "none", "additive", "trees", "additive and trees" or "regressors".
     log_score : float
         Mean log density of the outcomes.
     chosen : bool
@@ -71,8 +71,8 @@ class ConditionalCalibrator(Calibrator):
         What learns location and spread. "additive": sums of smooth functions of one covariate
         each, with an effect of its own for each category. "trees": scikit-learn's boosted trees,
         which see interactions. A pair of regressors of scikit-learn: the first learns the location,
-        the second the mean square about it; both take ``sample_weight``. "auto": the one with the
-        best log score on rows it has not learnt from, or none.
+        the second the mean square about it; both take ``sample_weight``. "auto": a sum of the
+        first two, of each the share that suits rows it has not learnt from.
     calibrator : Calibrator, optional
         What comes after; by default `DensityCalibrator`.
     with_prediction : bool, default=True
@@ -90,9 +90,9 @@ class ConditionalCalibrator(Calibrator):
     Attributes
     ----------
     scores_ : list of LearnerScore
-        How the learners did.
+        Log scores without and with a correction, on rows it was not learnt from.
     learner_ : str
-        Which was chosen, or "none".
+        What was learnt from covariates, "additive and trees" for example, or "none".
     correction_ : Correction or None
         Location and spread as functions of covariates.
     calibrator_ : Calibrator
@@ -136,38 +136,40 @@ class ConditionalCalibrator(Calibrator):
         self.support = support
         self.step = step
 
+    def gain(self) -> float:
+        """Return what the correction is worth, in nats a row, on rows it was not learnt from."""
+        scores = {score.name: score.log_score for score in self.scores_}
+        return scores[self.learner_] - scores["none"]
+
     def _solve(self, observed: Observed) -> None:
         support = observed.targets.support
         rows = observed.modest_rows.through(support).merged()
-        fits = [self._fit_after(rows, None, support)]
+        fits = {"none": self._fit_after(rows, None, support)}
         columns = self._columns(rows.dist, rows.covariates)
         learners = self._learners(columns)
         if columns is not None and len(rows) >= _FEWEST_ROWS:
             n_folds = _N_FOLDS if len(rows) < _MANY_ROWS else _N_FOLDS_OF_MANY
             folds = deal(rows, n_folds, self.random_state)
-            seen = probits_of(rows)
-            found = [cross_fitted(one, columns, seen, folds) for _, one in learners]
-            fits += [self._fit_after(rows, one, support) for one in found]
-        names = ["none", *(name for name, _ in learners)][: len(fits)]
-        best = int(np.argmax([fit.log_score for fit in fits]))
+            found = cross_fitted(list(learners.values()), columns, probits_of(rows), folds)
+            fits[" and ".join(learners)] = self._fit_after(rows, found, support)
+        self.learner_ = max(fits, key=lambda name: fits[name].log_score)
         self.scores_ = [
-            LearnerScore(name, fit.log_score, k == best)
-            for k, (name, fit) in enumerate(zip(names, fits, strict=True))
+            LearnerScore(name, fit.log_score, name == self.learner_) for name, fit in fits.items()
         ]
-        self.learner_ = names[best]
-        self.correction_ = fits[best].correction
-        self.calibrator_ = fits[best].calibrator
+        self.correction_ = fits[self.learner_].correction
+        self.calibrator_ = fits[self.learner_].calibrator
 
-    def _learners(self, columns: Covariates | None) -> list[tuple[str, Learner]]:
-        """Return what is to be compared, from simple to complex."""
+    def _learners(self, columns: Covariates | None) -> dict[str, Learner]:
         learner = self.learner
         if isinstance(learner, str) and learner in ("auto", *_NAMES):
-            if columns is None:
-                return []
-            known = {"additive": AdditiveLearner(), "trees": trees(columns)}
-            return [(name, known[name]) for name in _NAMES if learner in ("auto", name)]
+            known = (
+                {"additive": AdditiveLearner(), "trees": trees(columns)}
+                if columns is not None
+                else {}
+            )
+            return {name: one for name, one in known.items() if learner in ("auto", name)}
         if isinstance(learner, tuple | list) and len(learner) == 2:
-            return [("regressors", RegressorLearner(*learner))]
+            return {"regressors": RegressorLearner(*learner)}
         msg = (
             f"learner must be one of auto, {', '.join(_NAMES)}, or a pair of regressors, got "
             f"{learner!r}."
@@ -179,7 +181,7 @@ class ConditionalCalibrator(Calibrator):
         known = () if covariates is None else covariates.columns
         if self.with_prediction:
             known = (*known, *_of_prediction(dist))
-        return Covariates(known) if known else None
+        return Covariates(tuple(map(_without_last_digits, known))) if known else None
 
     def _fit_after(
         self, rows: HeldOut, found: CrossFitted | None, support: Support
@@ -223,6 +225,14 @@ def probits_of(rows: HeldOut) -> Seen:
     if not rows.exact.all():
         _, low[~rows.exact], high[~rows.exact] = rows.intervals
     return Seen(low, high, rows.weights)
+
+
+def _without_last_digits(column: Column) -> Column:
+    """Return a column whose numbers are equal where they should be: else they would have ranks."""
+    if column.kind == "category":
+        return column
+    rounded = without_last_digits(np.ascontiguousarray(column.values))
+    return replace(column, values=np.where(column.missing, np.nan, rounded))
 
 
 def _of_prediction(dist: Distribution) -> tuple[Column, Column]:

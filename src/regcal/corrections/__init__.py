@@ -2,12 +2,14 @@
 
 from regcal.corrections.additive import AdditiveLearner
 from regcal.corrections.base import Learner
-from regcal.corrections.cross_fit import Correction, CrossFitted, cross_fitted
+from regcal.corrections.cross_fit import Averaged, Blend, Correction, CrossFitted, cross_fitted
 from regcal.corrections.regressors import RegressorLearner, trees
 from regcal.corrections.seen import Seen
 
 __all__ = [
     "AdditiveLearner",
+    "Averaged",
+    "Blend",
     "Correction",
     "CrossFitted",
     "Learner",

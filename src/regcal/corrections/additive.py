@@ -115,11 +115,17 @@ class Additive:
     coefficients : tuple of ndarray
         Of the functions of each term.
     constant : float
+    centres : tuple of ndarray
+        Means of the functions of each term over the rows that it was learnt from.
+    covariances : tuple of ndarray
+        Posterior covariances of the coefficients of each term, given the sizes of all.
     """
 
     terms: tuple[Term, ...]
     coefficients: tuple[Array, ...]
     constant: float
+    centres: tuple[Array, ...]
+    covariances: tuple[Array, ...]
 
     def __call__(self, columns: Covariates) -> Array:
         """Return the sum at each row."""
@@ -127,6 +133,14 @@ class Additive:
         for term, own in zip(self.terms, self.coefficients, strict=True):
             total += term.functions(columns[term.name]) @ own
         return total
+
+    def error(self, column: Column) -> Array:
+        """Return the posterior deviation of a term from its mean, at the values of its column."""
+        names = [term.name for term in self.terms]
+        k = names.index(column.name)
+        design = self.terms[k].functions(column) - self.centres[k]
+        own = np.einsum("ij,jk,ik->i", design, self.covariances[k], design)
+        return np.sqrt(np.maximum(own, 0.0))
 
 
 class AdditiveLearner(Learner):
@@ -173,6 +187,7 @@ def _learnt(
     constant = total / weights.sum()
     effects = np.zeros(len(terms))
     n = weights.sum()
+    solved, lower = np.empty(0, dtype=np.intp), np.empty((0, 0))
     for _ in range(_MAX_STEPS):
         fitted = constant + design @ beta
         v = response(fitted)
@@ -191,6 +206,7 @@ def _learnt(
         inverse = lapack.dpotri(factor[0], lower=1)[0]
         # how much of each coefficient the data decide rather than the prior
         decided = 1.0 - penalty * np.diag(inverse)
+        solved, lower = which, noise * np.tril(inverse)
         before = effects
         effects = np.bincount(owner[which], decided, minlength=len(terms)).astype(float)
         squares = np.bincount(owner, precisions * beta**2, minlength=len(terms))
@@ -200,6 +216,14 @@ def _learnt(
         beta[~used[owner]] = 0.0
         if np.abs(effects - before).max(initial=0.0) < _SETTLED:
             break
-    constant -= float(means @ beta)
-    split = np.cumsum([block.shape[1] for block in blocks])[:-1]
-    return Additive(terms, tuple(np.split(beta, split)), constant)
+    covariance = np.zeros_like(gram)
+    covariance[np.ix_(solved, solved)] = lower + np.tril(lower, -1).T
+    covariance[~used[owner]] = 0.0
+    own = [np.flatnonzero(owner == k) for k in range(len(terms))]
+    return Additive(
+        terms,
+        tuple(beta[k] for k in own),
+        constant - float(means @ beta),
+        tuple(means[k] for k in own),
+        tuple(covariance[np.ix_(k, k)] for k in own),
+    )

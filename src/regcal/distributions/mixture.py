@@ -219,7 +219,7 @@ class Mixture(Distribution):
         return self._mean_and_var()  # each component goes by its own blocks of rows
 
     def _mean_and_var(self) -> tuple[Array, Array]:
-        moments = [part._moments for part in self.components]
+        moments = [part._with_threads(self._n_threads)._moments for part in self.components]
         means = np.stack([mean for mean, _ in moments], axis=1)
         variances = np.stack([var for _, var in moments], axis=1)
         mean = (self.weights * means).sum(axis=1)

@@ -1,20 +1,52 @@
 """Distributions given by draws: ensembles, MCMC, simulation."""
 
+from collections.abc import Iterator
 from functools import cached_property
+from threading import Lock
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import log_ndtr, ndtr
+from scipy.special import log_ndtr, ndtr, ndtri_exp
 
+from regcal._caching import WithoutCaches
 from regcal._validation import Array, as_float_array, check_finite, check_positive
+from regcal.distributions._kernel_table import KernelSum, KernelTable
 from regcal.distributions._logs import log_sum
-from regcal.distributions.base import Distribution, log_difference, log_normal_density
+from regcal.distributions.base import (
+    BLOCK_ELEMENTS,
+    LOG_HALF,
+    Distribution,
+    ProbitDistribution,
+    log_difference,
+    log_normal_density,
+)
 from regcal.distributions.clipped import Bounded
 from regcal.support import find_ends_of_draws, given_ends
 
 # Below this probability the sum of tails is formed in log space.
 _SMALL = 1e-200
+
+# From so many kernels of a row on, a table is formed instead: one costs as much as one to two times
+# so many (benchmarks/draws.py, "a table pays"), and is used again.
+_KERNELS_PER_TABLE = 2**13
+
+# A quantile takes some ten sums, and with fewer draws than this they cost less than a table.
+_FEWEST_DRAWS = 24
+
+# The table of a batch with up to so many rows is kept: at most 117 MB.
+_KEPT_ROWS = 2**13
+
+# So many bandwidths beyond all draws, those further than some bandwidths from the outermost one add
+# less than 1e-16 of the tail.
+_FAR = 13.0
+_FAR_REACH = 3.0
+
+# Temporary values that a point of a table costs.
+_WORK_PER_POINT = 1
+
+
+Places = tuple[np.ndarray, np.ndarray]
 
 
 class Samples(Bounded):
@@ -70,7 +102,7 @@ class Samples(Bounded):
         self.draws = check_finite(array, "draws")
         self.low, self.high = given_ends(support) or find_ends_of_draws(self.draws)
         self.bandwidth = self._bandwidths(bandwidth)
-        self._work_per_point = self.draws.shape[1]
+        self._work_per_point = min(self.draws.shape[1], _WORK_PER_POINT)
 
     def _bandwidths(self, bandwidth: ArrayLike | None) -> Array:
         if bandwidth is None:
@@ -108,11 +140,12 @@ class Samples(Bounded):
         return own
 
     @cached_property
-    def latent(self) -> "Kernels":
+    def latent(self) -> "SmoothedDraws":
         """The smoothed draws; those at an end are spread beyond it."""
         if self._open:
-            return Kernels(self.draws, self.bandwidth)
-        return BoundedKernels.between(self.draws, self.bandwidth, self.low, self.high)
+            return SmoothedDraws.of(Kernels(np.sort(self.draws, axis=1), self.bandwidth))
+        ends = self.low, self.high
+        return SmoothedDraws.of(BoundedKernels.between(self.draws, self.bandwidth, *ends))
 
     def __len__(self) -> int:
         return len(self.draws)
@@ -127,10 +160,10 @@ class Samples(Bounded):
         return part
 
     def _mean_and_var(self) -> tuple[Array, Array]:
-        latent = self.latent
-        if isinstance(latent, BoundedKernels):
-            return latent.clipped_moments(self.low, self.high)
-        return latent._mean_and_var()
+        kernels = self.latent.kernels
+        if isinstance(kernels, BoundedKernels):
+            return kernels.clipped_moments(self.low, self.high)
+        return kernels._mean_and_var()
 
 
 def silverman(draws: Array) -> Array:
@@ -172,20 +205,204 @@ def _between(draws: Array, places: Array) -> Array:
     return below + (places - whole) * (above - below)
 
 
+class SharedTable(WithoutCaches):
+    """A table of kernels that is filled row by row, when rows are asked for.
+
+    Parts of a batch share it, so that no row is tabulated twice.
+
+    Parameters
+    ----------
+    kernels : Kernels
+        Of all rows.
+    """
+
+    def __init__(self, kernels: "Kernels") -> None:
+        self.kernels = kernels
+        self._filled = np.zeros(len(kernels), dtype=bool)
+        self._lock = Lock()
+
+    @cached_property
+    def _table(self) -> KernelTable:
+        return KernelTable.empty(self.kernels.sums())
+
+    def of(self, rows: np.ndarray) -> KernelTable:
+        """Return the table of some rows."""
+        with self._lock:
+            table = self._table
+        missing = np.unique(rows[~self._filled[rows]])
+        if len(missing):  # another thread may fill them as well, with the same numbers
+            table.take(missing).fill(self.kernels._take(missing).sums())
+            self._filled[missing] = True
+        return table.take(rows)
+
+
+class SmoothedDraws(Distribution):
+    """Kernels around draws: summed at a few points, and looked up in a table at many.
+
+    Parameters
+    ----------
+    table : SharedTable
+    rows : ndarray
+        Numbers of the rows in the table.
+    """
+
+    def __init__(self, table: SharedTable, rows: np.ndarray) -> None:
+        self.table, self.rows = table, rows
+
+    @classmethod
+    def of(cls, kernels: "Kernels") -> "SmoothedDraws":
+        """Return all rows of kernels."""
+        return cls(SharedTable(kernels), np.arange(len(kernels)))
+
+    @cached_property
+    def kernels(self) -> "Kernels":
+        """The kernels of the rows."""
+        return self.table.kernels[self.rows]
+
+    @cached_property
+    def curves(self) -> "KernelCurves":
+        """The same distributions, tabulated."""
+        return KernelCurves(self.kernels, self.table.of(self.rows))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def _take(self, rows: np.ndarray) -> "SmoothedDraws":
+        if len(self.table.kernels) > _KEPT_ROWS:
+            return SmoothedDraws.of(self.kernels._take(rows))
+        return SmoothedDraws(self.table, self.rows[rows])
+
+    def _row_work(self, n_points: int) -> int:
+        if self._summed(n_points):
+            return n_points * self._n_kernels
+        return _WORK_PER_POINT * n_points
+
+    def _summed(self, n_points: int) -> bool:
+        return n_points * self._n_kernels < _KERNELS_PER_TABLE
+
+    @property
+    def _n_kernels(self) -> int:
+        return self.table.kernels._work_per_point
+
+    def _at(self, points: Array) -> Distribution:
+        """Return what evaluates these points fastest."""
+        return self.kernels if self._summed(points.shape[1]) else self.curves
+
+    def _cdf(self, points: Array) -> Array:
+        return self._at(points)._cdf(points)
+
+    def _sf(self, points: Array) -> Array:
+        return self._at(points)._sf(points)
+
+    def _logcdf(self, points: Array) -> Array:
+        return self._at(points)._logcdf(points)
+
+    def _logsf(self, points: Array) -> Array:
+        return self._at(points)._logsf(points)
+
+    def _signed_tail(self, points: Array) -> Array:
+        return self._at(points)._signed_tail(points)
+
+    def _logpdf(self, points: Array) -> Array:
+        return self._at(points)._logpdf(points)
+
+    def _probit(self, points: Array) -> Array:
+        return self._at(points)._probit(points)
+
+    def _probit_and_logslope(self, points: Array) -> tuple[Array, Array]:
+        return self._at(points)._probit_and_logslope(points)
+
+    def _log_mass_between(self, low: Array, high: Array) -> Array:
+        return self.kernels._log_mass_between(low, high)
+
+    def _from_probit(self, probits: Array) -> Array:
+        few = self._n_kernels < _FEWEST_DRAWS
+        return (self.kernels if few else self.curves)._from_probit(probits)
+
+    def _kinks(self) -> Array:
+        return self.kernels._kinks()
+
+
+class KernelCurves(ProbitDistribution):
+    """Kernels around draws by a table of their probits, and by sums where it says nothing.
+
+    Parameters
+    ----------
+    kernels : Kernels
+    table : KernelTable
+    """
+
+    def __init__(self, kernels: "Kernels", table: KernelTable) -> None:
+        self.kernels, self.table = kernels, table
+
+    def __len__(self) -> int:
+        return len(self.kernels)
+
+    def _take(self, rows: np.ndarray) -> Self:
+        return type(self)(self.kernels._take(rows), self.table.take(rows))
+
+    def _probit(self, points: Array) -> Array:
+        z, known = self.table.probit(points)
+        for places, at, part in self._sums(points, known):
+            z[places] = part._probit(at)[:, 0]
+        return z
+
+    def _probit_and_logslope(self, points: Array) -> tuple[Array, Array]:
+        z, slope, known = self.table.probit_and_slope(points)
+        logslope = np.log(np.where(known, slope, 1.0))
+        for places, at, part in self._sums(points, known):
+            found = part._probit_and_logslope(at)
+            z[places], logslope[places] = (values[:, 0] for values in found)
+        return z, logslope
+
+    def _from_probit(self, probits: Array) -> Array:
+        probits = np.broadcast_to(probits, (len(self), probits.shape[1]))
+        t, known = self.table.inverse(probits)
+        for places, part in _in_blocks(self.kernels, ~known):
+            t[places] = part._from_probit(probits[places][:, np.newaxis])[:, 0]
+        return t
+
+    def _sums(self, points: Array, known: np.ndarray) -> Iterator[tuple[Places, Array, "Kernels"]]:
+        """Yield rows and columns that the table does not know, their points, and kernels."""
+        if known.all():
+            return
+        points = np.broadcast_to(points, known.shape)
+        sides = self.kernels.beyond(points)
+        for side in (-1, 0, 1):
+            wanted = ~known & (sides == side)
+            if wanted.any():
+                kernels = self.kernels.outermost(side) if side else self.kernels
+                for places, part in _in_blocks(kernels, wanted):
+                    yield places, points[places][:, np.newaxis], part
+
+
+def _in_blocks(kernels: "Kernels", wanted: np.ndarray) -> Iterator[tuple[Places, "Kernels"]]:
+    """Yield rows and columns of what is wanted, some at a time, and the kernels of each."""
+    rows, columns = np.nonzero(wanted)
+    block = max(1, BLOCK_ELEMENTS // kernels._work_per_point)
+    for start in range(0, len(rows), block):
+        some = slice(start, start + block)
+        yield (rows[some], columns[some]), kernels._take(rows[some])
+
+
 class Kernels(Distribution):
     """Normal kernels around the draws of each row.
 
     Parameters
     ----------
-    draws : ndarray of shape (n_rows, n_draws)
+    draws : ndarray of shape (n_rows, n_kernels)
+        In increasing order.
     bandwidth : ndarray of shape (n_rows,)
         Standard deviations of the kernels.
+    n_draws : int, optional
+        How many draws there are, if these are some of them.
     """
 
     _row_fields: tuple[str, ...] = ("draws", "bandwidth")
 
-    def __init__(self, draws: Array, bandwidth: Array) -> None:
+    def __init__(self, draws: Array, bandwidth: Array, n_draws: int | None = None) -> None:
         self.draws, self.bandwidth = draws, bandwidth
+        self.n_draws = n_draws or draws.shape[1]
         self._work_per_point = draws.shape[1]
 
     def __len__(self) -> int:
@@ -198,16 +415,40 @@ class Kernels(Distribution):
             setattr(part, name, getattr(self, name)[rows])
         return part
 
+    def sums(self) -> KernelSum:
+        """Return the kernels as they are tabulated."""
+        none = np.zeros((len(self), 2))
+        weights = np.full(self.draws.shape, 1.0 / self.n_draws)
+        return KernelSum(self.draws, weights, self.bandwidth, none, none, (-np.inf, np.inf))
+
+    def beyond(self, points: Array) -> np.ndarray:
+        """Return -1 where points are so far below all draws that only the lowest count, 1 above."""
+        far = _FAR * self.bandwidth[:, np.newaxis]
+        above = (points > self.draws[:, -1:] + far).astype(np.intp)
+        return above - (points < self.draws[:, :1] - far)
+
+    def outermost(self, side: int) -> "Kernels":
+        """Return the kernels that count far below all draws, or far above them."""
+        near = _FAR_REACH * self.bandwidth
+        if side < 0:
+            count = (self.draws < (self.draws[:, 0] + near)[:, np.newaxis]).sum(axis=1).max()
+            return self._columns(slice(int(count)))
+        count = (self.draws > (self.draws[:, -1] - near)[:, np.newaxis]).sum(axis=1).max()
+        return self._columns(slice(-int(count), None))
+
+    def _columns(self, columns: slice) -> "Kernels":
+        return Kernels(self.draws[:, columns], self.bandwidth, self.n_draws)
+
     def _standardised(self, points: Array) -> Array:
         """Return (point - draw) / bandwidth of shape (n_rows, n_points, n_draws)."""
         gaps = points[:, :, np.newaxis] - self.draws[:, np.newaxis, :]
         return gaps / self.bandwidth[:, np.newaxis, np.newaxis]
 
     def _cdf(self, points: Array) -> Array:
-        return ndtr(self._standardised(points)).mean(axis=2)
+        return ndtr(self._standardised(points)).sum(axis=2) / self.n_draws
 
     def _sf(self, points: Array) -> Array:
-        return ndtr(-self._standardised(points)).mean(axis=2)
+        return ndtr(-self._standardised(points)).sum(axis=2) / self.n_draws
 
     def _logcdf(self, points: Array) -> Array:
         return self._log_mean_tail(self._standardised(points))
@@ -216,18 +457,18 @@ class Kernels(Distribution):
         return self._log_mean_tail(-self._standardised(points))
 
     def _log_mean_tail(self, z: Array) -> Array:
-        probability = ndtr(z).mean(axis=2)
+        probability = ndtr(z).sum(axis=2) / self.n_draws
         small = probability < _SMALL
         with np.errstate(divide="ignore"):
             logs = np.log(probability)
         if small.any():
-            logs[small] = log_sum(log_ndtr(z[small]), axis=-1) - np.log(self.draws.shape[1])
+            logs[small] = log_sum(log_ndtr(z[small]), axis=-1) - np.log(self.n_draws)
         return logs
 
     def _log_mass_between(self, low: Array, high: Array) -> Array:
         # a valley between draws is a far tail of each kernel
         masses = self._kernel_masses(low, high)
-        return log_sum(masses, axis=2) - np.log(self.draws.shape[1])
+        return log_sum(masses, axis=2) - np.log(self.n_draws)
 
     def _kernel_masses(self, low: Array, high: Array) -> Array:
         """Return the log probability of each kernel between points."""
@@ -238,13 +479,12 @@ class Kernels(Distribution):
         with np.errstate(invalid="ignore"):
             logs = log_sum(log_normal_density(self._standardised(points)), axis=2)
         logs = np.where(np.isinf(points), -np.inf, logs)
-        return logs - np.log(self.draws.shape[1] * self.bandwidth)[:, np.newaxis]
+        return logs - np.log(self.n_draws * self.bandwidth)[:, np.newaxis]
 
     def _bracket(self, probits: Array) -> tuple[Array, Array]:
         shift = self.bandwidth[:, np.newaxis] * probits
         shift = np.where(np.isfinite(shift), shift, 0.0)
-        low, high = self.draws.min(axis=1), self.draws.max(axis=1)
-        return low[:, np.newaxis] + shift, high[:, np.newaxis] + shift
+        return self.draws[:, :1] + shift, self.draws[:, -1:] + shift
 
     def _mean_and_var(self) -> tuple[Array, Array]:
         return self.draws.mean(axis=1), self.draws.var(axis=1) + self.bandwidth**2
@@ -252,7 +492,7 @@ class Kernels(Distribution):
     def _kinks(self) -> Array:
         # panels between order statistics, so that separate clusters of draws are resolved
         step = max(1, self.draws.shape[1] // 64)
-        return np.sort(self.draws, axis=1)[:, ::step]
+        return self.draws[:, ::step]
 
 
 class BoundedKernels(Kernels):
@@ -283,7 +523,7 @@ class BoundedKernels(Kernels):
     @classmethod
     def between(cls, draws: Array, bandwidth: Array, low: float, high: float) -> "BoundedKernels":
         """Return what draws say between ends; with a bandwidth of 0 all of them are at ends."""
-        draws = np.clip(draws, low, high)
+        draws = np.sort(np.clip(draws, low, high), axis=1)
         log_masses = _log_masses(draws, bandwidth, low, high)
         inside = (draws > low) & (draws < high)
         centres = inside | ~inside.any(axis=1, keepdims=True)
@@ -303,6 +543,46 @@ class BoundedKernels(Kernels):
         )
         kernels.log_weights -= kernels._kernel_masses(*np.array([[[-np.inf]], [[np.inf]]]))[:, 0]
         return kernels
+
+    def _columns(self, columns: slice) -> "Kernels":
+        parts = self.draws[:, columns], self.bandwidth, self.log_weights[:, columns]
+        return BoundedKernels(*parts, self.lower[columns], self.upper[columns])
+
+    def sums(self) -> KernelSum:
+        """Return the kernels between the ends as they are tabulated."""
+        low, high = self._ends_of_kernels
+        ends = np.isfinite([low, high])
+        inner = slice(int(ends[0]), self.draws.shape[1] - int(ends[1]))
+        draws, weights = self.draws[:, inner], self._weights[:, inner]
+        scale = self.bandwidth[:, np.newaxis]
+        below = (weights * ndtr((low - draws) / scale)).sum(axis=1)
+        above = (weights * ndtr((draws - high) / scale)).sum(axis=1)
+        # half of the kernel around an end is spread beyond it
+        masses = 0.5 * ends * self._weights[:, [0, -1]]
+        cut_off = np.stack([below, above], axis=1)
+        return KernelSum(draws, weights, self.bandwidth, cut_off, masses, (low, high))
+
+    @property
+    def _ends_of_kernels(self) -> tuple[float, float]:
+        """The ends at which kernels of draws are cut off: the second is one, the first may not."""
+        return float(self.lower[1]), float(self.upper[1])
+
+    def _from_probit(self, probits: Array) -> Array:
+        probits = np.broadcast_to(probits, (len(self), probits.shape[1]))
+        points, beyond = self._beyond_ends(probits)
+        inside = super()._from_probit(np.where(beyond, np.inf, probits))
+        return np.where(beyond, points, inside)
+
+    def _beyond_ends(self, probits: Array) -> tuple[Array, np.ndarray]:
+        """Return quantiles beyond ends, on halves of kernels around them, and which are there."""
+        points, beyond = np.zeros(probits.shape), np.zeros(probits.shape, dtype=bool)
+        for end, column, sign in zip(self._ends_of_kernels, (0, -1), (1.0, -1.0), strict=True):
+            if np.isfinite(end):
+                share = log_ndtr(sign * probits) - self.log_weights[:, [column]]
+                here = share < LOG_HALF
+                own = end + sign * self.bandwidth[:, np.newaxis] * ndtri_exp(np.minimum(share, 0.0))
+                points, beyond = np.where(here, own, points), beyond | here
+        return points, beyond
 
     def _standardised(self, points: Array) -> Array:
         """Return (point - centre) / bandwidth, for the point of the interval that is nearest."""
@@ -376,7 +656,7 @@ class BoundedKernels(Kernels):
         return centre + shift, square.sum(axis=1) - shift**2
 
     def _kinks(self) -> Array:
-        return np.concatenate([super()._kinks(), self.draws.max(axis=1, keepdims=True)], axis=1)
+        return np.concatenate([super()._kinks(), self.draws[:, -1:]], axis=1)
 
 
 def _density(z: Array, factor: Array | float = 1.0) -> Array:

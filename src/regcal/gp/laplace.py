@@ -19,6 +19,7 @@ from regcal.gp.kernels import RBF, Kernel
 from regcal.gp.likelihood import Evaluation
 
 __all__ = [
+    "CoefficientPrior",
     "LaplaceLikelihood",
     "LaplacePosterior",
     "Mode",
@@ -50,6 +51,16 @@ class LaplaceLikelihood(Protocol):
 
     def restrict(self, active: NDArray) -> LaplaceLikelihood:
         """Return the likelihood in a subset of the coefficients."""
+
+
+class CoefficientPrior(Protocol):
+    """What inference asks of a prior; `ProcessPrior` offers it."""
+
+    def log_variances(self, theta: ArrayLike) -> tuple[NDArray, NDArray]:
+        """Return the log prior variances and their gradient in the hyper-parameters."""
+
+    def active(self, log_variances: NDArray) -> NDArray:
+        """Return the indices of the coefficients that matter."""
 
 
 @dataclass(frozen=True)
@@ -287,7 +298,7 @@ def _line_search(
 
 def laplace_posterior(
     likelihood: LaplaceLikelihood,
-    prior: ProcessPrior,
+    prior: CoefficientPrior,
     theta: ArrayLike,
     start: LaplacePosterior | None = None,
     *,
@@ -299,10 +310,10 @@ def laplace_posterior(
     ----------
     likelihood : LaplaceLikelihood
         Log-concave in the coefficients.
-    prior : ProcessPrior
-        Prior variances as a function of theta.
-    theta : array-like of shape (3,)
-        Log standard deviation and log length-scales.
+    prior : CoefficientPrior
+        Prior variances as a function of theta, such as a `ProcessPrior`.
+    theta : array-like
+        Hyper-parameters; log standard deviation and log length-scales of a process.
     start : LaplacePosterior, optional
         A posterior at nearby hyper-parameters (and the same prior) to start from.
     tolerance : float

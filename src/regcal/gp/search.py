@@ -8,7 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from regcal.gp.laplace import LaplaceLikelihood, LaplacePosterior, ProcessPrior, laplace_posterior
+from regcal.gp.laplace import (
+    CoefficientPrior,
+    LaplaceLikelihood,
+    LaplacePosterior,
+    laplace_posterior,
+)
 
 __all__ = ["EvidenceSearch", "HyperPrior"]
 
@@ -69,7 +74,7 @@ class EvidenceSearch:
 
     Examples
     --------
-    >>> from regcal.gp import BinomialLikelihood, HilbertBasis, TensorDesign
+    >>> from regcal.gp import BinomialLikelihood, HilbertBasis, ProcessPrior, TensorDesign
     >>> basis, x = HilbertBasis(sizes=(8, 4)), np.linspace(-1, 1, 40)
     >>> design = TensorDesign.values(basis, x, np.zeros(40))
     >>> likelihood = BinomialLikelihood(design, successes=(np.abs(x) < 0.5).astype(float))
@@ -89,7 +94,7 @@ class EvidenceSearch:
     def run(
         self,
         likelihood: LaplaceLikelihood,
-        prior: ProcessPrior,
+        prior: CoefficientPrior,
         starts: Sequence[ArrayLike] | None = None,
     ) -> LaplacePosterior:
         """Return the posterior at the best hyper-parameters found.
@@ -98,7 +103,7 @@ class EvidenceSearch:
         ----------
         likelihood : LaplaceLikelihood
             The data.
-        prior : ProcessPrior
+        prior : CoefficientPrior
             Prior variances as a function of theta.
         starts : sequence of array-like, optional
             Hyper-parameters to start from instead of `self.starts`.
@@ -132,7 +137,9 @@ class _Point:
 class _Climb:
     """One ascent from one start."""
 
-    def __init__(self, search: EvidenceSearch, likelihood: LaplaceLikelihood, prior: ProcessPrior):
+    def __init__(
+        self, search: EvidenceSearch, likelihood: LaplaceLikelihood, prior: CoefficientPrior
+    ):
         self.search, self.likelihood, self.prior = search, likelihood, prior
         self.lower, self.upper = np.transpose(search.bounds)
         self.n_evaluations = 0

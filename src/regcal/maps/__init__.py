@@ -9,7 +9,8 @@ from regcal.maps.base import Chain, Curve, Path, ProbitMap, log_change
 from regcal.maps.lines import RowLines
 from regcal.maps.piecewise import PiecewiseMap
 from regcal.maps.scale import ScaleMap
-from regcal.maps.spline import RationalQuadraticSpline
+from regcal.maps.sinh_arcsinh import SinhArcsinhMap
+from regcal.maps.spline import RationalQuadraticSpline, count_reached
 from regcal.maps.surface import Surface
 
 __all__ = [
@@ -22,6 +23,8 @@ __all__ = [
     "RationalQuadraticSpline",
     "RowLines",
     "ScaleMap",
+    "SinhArcsinhMap",
     "Surface",
+    "count_reached",
     "log_change",
 ]

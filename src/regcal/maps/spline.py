@@ -106,6 +106,32 @@ class Pieces:
         return self.start + s / self.per_width
 
 
+def count_reached(knots: Array, values: Array) -> np.ndarray:
+    """Return how many of its row's sorted knots each value reaches, by bisection.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal.maps import count_reached
+    >>> count_reached(np.array([[0.0, 1.0], [5.0, 6.0]]), np.array([[1.0, 5.5]]))
+    array([[2, 2],
+           [0, 1]])
+    """
+    n_rows, n_knots = knots.shape
+    flat, before = knots.ravel(), (np.arange(n_rows) * n_knots - 1)[:, np.newaxis]
+    reached = np.zeros((n_rows, values.shape[1]), dtype=np.intp)
+    step = 1 << n_knots.bit_length() >> 1
+    while step:
+        trial = reached + step
+        further = trial <= n_knots
+        np.minimum(trial, n_knots, out=trial)
+        trial += before
+        further &= values >= flat.take(trial)
+        reached += step * further
+        step >>= 1
+    return reached
+
+
 @dataclass(frozen=True)
 class RationalQuadraticSpline:
     """Increasing curves through ``(x[i, k], z[i, k])`` with slopes ``d[i, k]`` at the knots.
@@ -147,9 +173,7 @@ class RationalQuadraticSpline:
 
     def _at(self, knots: Array, values: Array) -> Pieces:
         """Return the piece of each value; those outside get the end ones."""
-        k = np.zeros((len(knots), values.shape[1]), dtype=np.intp)
-        for inner in range(1, knots.shape[1] - 1):
-            k += values >= knots[:, inner : inner + 1]
+        k = count_reached(knots[:, 1:-1], values)
         ends = [
             (np.take_along_axis(table, k, axis=1), np.take_along_axis(table, k + 1, axis=1))
             for table in (self.x, self.z, self.d)

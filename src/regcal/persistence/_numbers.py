@@ -22,6 +22,9 @@ from regcal.binary import BetaCalibrator, BinaryMap, LogisticCalibrator
 from regcal.calibrators.auto import AutoCalibrator
 from regcal.calibrators.axes import MapAxes
 from regcal.calibrators.base import Calibrator
+from regcal.calibrators.conditional import ConditionalCalibrator, LearnerScore
+from regcal.calibrators.conformal import ConformalLevels
+from regcal.calibrators.dirichlet import BandedMap, DirichletCalibrator
 from regcal.calibrators.gp_fitted import ProcessCalibrator
 from regcal.calibrators.gp_paper import PaperGPCalibrator
 from regcal.calibrators.isotonic import IndexCoordinates, IndexTable, IsotonicCalibrator
@@ -33,9 +36,15 @@ from regcal.calibrators.one_vs_rest import (
 )
 from regcal.calibrators.pit import PITCalibrator
 from regcal.calibrators.scale import ScaleCalibrator
+from regcal.calibrators.sinh_arcsinh import SinhArcsinhCalibrator
 from regcal.calibrators.stack import StackCalibrator
 from regcal.calibrators.support import Support
-from regcal.codes import LeastSquaresDecoder, code_matrix
+from regcal.codes import LeastSquaresDecoder, tells_apart
+from regcal.corrections.additive import Additive, LevelTerm, SmoothTerm
+from regcal.corrections.base import Regression
+from regcal.corrections.cross_fit import Averaged, Blend, Correction
+from regcal.corrections.regressors import Fitted
+from regcal.covariates import Column, Covariates
 from regcal.distributions import (
     Bounded,
     Clipped,
@@ -55,18 +64,41 @@ from regcal.gp.basis import HilbertBasis
 from regcal.gp.laplace import LaplacePosterior, ProcessPrior
 from regcal.gp.process import FittedProcess
 from regcal.grids import EqualGrid, QuantileGrid
-from regcal.maps import Axis, PiecewiseMap, ProbitMap, RationalQuadraticSpline, ScaleMap, Surface
+from regcal.maps import (
+    Axis,
+    PiecewiseMap,
+    ProbitMap,
+    RationalQuadraticSpline,
+    RowLines,
+    ScaleMap,
+    SinhArcsinhMap,
+    Surface,
+)
 from regcal.outcomes import Outcomes
 from regcal.persistence._archive import FileError
+from regcal.persistence.other_libraries import StoredModel
 from regcal.regressor import CalibratedRegressorCV, MultiQuantileRegressor, NormalResidualRegressor
 from regcal.regressor._calibrated import CalibratedModel
-from regcal.tables import OutcomeColumns, PredictionColumns, TableCalibrator, TableRegressor
+from regcal.regressor._guarantee import Guarantee, Refit
+from regcal.tables import (
+    CovariateColumns,
+    OutcomeColumns,
+    PredictionColumns,
+    TableCalibrator,
+    TableRegressor,
+)
 
 # Tables of maps end long before.
 _FARTHEST_PROBIT = 100.0
 
 # Probits that are shifted so far still have ten digits.
 _LARGEST_SHIFT = 1e6
+
+# What learners find is taken as it is, or a little more or less of it.
+_LARGEST_SHARE = 1e3
+
+# Factors of probits have logs that are smaller.
+_LARGEST_LOG = 100.0
 
 # Squares of what maps are made of are numbers still.
 _FARTHEST = 1e100
@@ -289,6 +321,8 @@ _COLUMN_MAPS = Instance(BetaCalibrator, LogisticCalibrator, ColumnMaps)
 _SOME_MAPS = Either(_COLUMN_MAPS, Instance(DecodedMaps))
 _WORK = {"_work_per_point": Count(most=10**12)}
 
+_A_COLUMN = Instance(str, int, np.integer)
+
 _COLUMNS = Either(nothing, Numbers("features", missing=True))
 
 _RULES: dict[type, dict[str, Check]] = {
@@ -322,6 +356,12 @@ _RULES: dict[type, dict[str, Check]] = {
     },
     # maps
     ScaleMap: {"factor": Number(least=1.0 / _FARTHEST, most=_FARTHEST)},
+    SinhArcsinhMap: {
+        "shift": Number(least=-_FARTHEST, most=_FARTHEST),
+        "factor": Number(least=1.0 / _FARTHEST, most=_FARTHEST),
+        "skew": Number(least=-4.0, most=4.0),
+        "tail": Number(least=0.2, most=5.0),
+    },
     PiecewiseMap: {
         "edges": Numbers("n", least=-_FARTHEST, most=_FARTHEST, rising=True),
         "heights": Numbers("n", least=-_FARTHEST, most=_FARTHEST),
@@ -342,6 +382,10 @@ _RULES: dict[type, dict[str, Check]] = {
         "axis": Instance(Axis),
     },
     Axis: {"centre": Number(), "width": width_of_axis},
+    RowLines: {
+        "shift": Numbers("rows", least=-_FARTHEST, most=_FARTHEST),
+        "factor": Numbers("rows", least=1.0 / _FARTHEST, most=_FARTHEST),
+    },
     # distributions
     Normal: {"loc": Numbers("rows"), "scale": Numbers("rows", above=0.0)},
     Clipped: {
@@ -385,7 +429,11 @@ _RULES: dict[type, dict[str, Check]] = {
         "_row": Numbers("rows", kind="i", least=0),
         **_WORK,
     },
-    Transformed: {"base": Instance(Distribution), "mapping": _A_MAP, **_WORK},
+    Transformed: {
+        "base": Instance(Distribution),
+        "mapping": Either(_A_MAP, Instance(RowLines)),
+        **_WORK,
+    },
     # processes
     HilbertBasis: {
         "sizes": Several(Count(1, 1000), 2),
@@ -413,6 +461,44 @@ _RULES: dict[type, dict[str, Check]] = {
     FittedProcess: {"prior": Instance(ProcessPrior), "posterior": Instance(LaplacePosterior)},
     EqualGrid: {"count": Count(1, _MANY), "margin": Number(least=0.0)},
     QuantileGrid: {"count": Count(1, _MANY)},
+    # covariates
+    Column: {
+        "name": Instance(str),
+        "kind": Instance(str),
+        "values": Instance(np.ndarray),
+        "levels": Instance(tuple),
+    },
+    Covariates: {"columns": Several(Instance(Column))},
+    SmoothTerm: {
+        "name": Instance(str),
+        "quantiles": Numbers("n"),
+        "ranks": Numbers("n", least=0.0, most=1.0),
+    },
+    LevelTerm: {"name": Instance(str), "n_levels": Count(most=_MANY)},
+    Additive: {
+        "terms": Several(Instance(SmoothTerm, LevelTerm), "terms"),
+        "coefficients": Several(Instance(np.ndarray), "terms"),
+        "constant": Number(least=-_LARGEST_SHIFT, most=_LARGEST_SHIFT),
+        "centres": Several(Instance(np.ndarray), "terms"),
+        "covariances": Several(Instance(np.ndarray), "terms"),
+    },
+    Fitted: {
+        "regressor": Instance(BaseEstimator, StoredModel),
+        "log": Instance(bool),
+        "smallest": Number(least=0.0),
+    },
+    Averaged: {"parts": Several(Instance(Additive, Fitted))},
+    Blend: {
+        "parts": Several(Instance(Averaged), "learners"),
+        "shares": Numbers("learners", least=0.0, most=_LARGEST_SHARE),
+    },
+    Correction: {
+        "shift": Instance(Blend),
+        "log_factor": Instance(Blend),
+        "constant": Number(least=-_LARGEST_LOG, most=_LARGEST_LOG),
+        "origin": Number(least=-_LARGEST_SHIFT, most=_LARGEST_SHIFT),
+        "unit": Number(least=1.0 / _LARGEST_SHIFT, most=_LARGEST_SHIFT),
+    },
     # calibrators
     BetaCalibrator: {"coefficients_": Numbers("columns", 3)},
     LogisticCalibrator: {"coefficients_": Numbers("columns", 2)},
@@ -435,9 +521,14 @@ _RULES: dict[type, dict[str, Check]] = {
         "lower": Numbers("rows", infinite=True),
         "upper": Numbers("rows", infinite=True),
     },
-    Calibrator: {"n_rows_seen_": Count(), "support_": Instance(Support)},
+    Calibrator: {
+        "n_rows_seen_": Count(),
+        "support_": Instance(Support),
+        "columns_": Instance(Covariates),
+    },
     ScaleCalibrator: {"map_": Instance(ScaleMap)},
     PITCalibrator: {"map_": Instance(ProbitMap)},
+    SinhArcsinhCalibrator: {"map_": Instance(SinhArcsinhMap)},
     ProcessCalibrator: {
         "axes_": Instance(MapAxes),
         "start_": Instance(ProbitMap),
@@ -453,6 +544,12 @@ _RULES: dict[type, dict[str, Check]] = {
         "prediction_thresholds_": Numbers("m", rising=True),
     },
     OneVsRestCalibrator: {"thresholds_": Numbers("n", rising=True), "maps_": _SOME_MAPS},
+    BandedMap: {"coefficients": Numbers("segments", 4, least=-_FARTHEST, most=_FARTHEST)},
+    DirichletCalibrator: {
+        "thresholds_": Numbers("n", rising=True),
+        "map_": Instance(BandedMap),
+        "deviations_": Numbers(3, above=0.0),
+    },
     IndexCoordinates: {
         "thresholds": Numbers("n", rising=True),
         "index": Instance(str),
@@ -474,11 +571,25 @@ _RULES: dict[type, dict[str, Check]] = {
         "parts_": Several(Instance(Calibrator)),
         "weights_": Numbers("parts", above=0.0),
     },
+    LearnerScore: {"name": Instance(str), "log_score": Number(), "chosen": Instance(bool)},
+    ConditionalCalibrator: {
+        "scores_": Several(Instance(LearnerScore)),
+        "learner_": Instance(str),
+        "correction_": Either(nothing, Instance(Correction)),
+        "calibrator_": Instance(Calibrator),
+    },
     AutoCalibrator: {
         "calibrator_": Instance(Calibrator),
         "chosen_": Instance(str),
         "scores_": Instance(list),
         "gain_": Number(),
+    },
+    ConformalLevels: {
+        "low_": Numbers("rows", infinite=True),
+        "high_": Numbers("rows", infinite=True),
+        "weights_": Numbers("rows", above=0.0),
+        "groups_": Either(nothing, Numbers("rows", "columns")),
+        "names_": Several(Instance(str), "columns", least=0),
     },
     # models
     CalibratedModel: {"calibrator": Instance(Calibrator)},
@@ -486,13 +597,23 @@ _RULES: dict[type, dict[str, Check]] = {
         "support_": Instance(Support),
         "members_": Several(Instance(CalibratedModel)),
         "selection_": Instance(Calibrator),
+        "guarantee_": Instance(Guarantee),
         "n_features_in_": Count(),
     },
+    Guarantee: {
+        "kind": Instance(str),
+        "levels": Instance(ConformalLevels),
+        "by": Either(nothing, _A_COLUMN, Several(_A_COLUMN)),
+        "refit": Either(nothing, Instance(Refit)),
+    },
+    Refit: {"shifts": Numbers("rows"), "ratios": Numbers("rows", least=0.0)},
     NormalResidualRegressor: {"scale_": Number(above=0.0)},
     MultiQuantileRegressor: {"estimators_": Several(Instance(BaseEstimator))},
+    CovariateColumns: {"columns": Instance(dict), "texts": Several(Instance(str), least=0)},
     TableCalibrator: {
         "columns": Instance(PredictionColumns),
         "target": Instance(str, int, OutcomeColumns),
+        "covariates": Either(nothing, Instance(CovariateColumns)),
         "calibrator_": Instance(Calibrator),
     },
     TableRegressor: {
@@ -616,14 +737,20 @@ def _columns_of(maps: Any) -> int:
 
 
 def _unions_have_maps(maps: DecodedMaps) -> bool:
-    code_matrix(maps.matrix, maps.matrix.shape[1])
-    return _columns_of(maps.maps) == len(maps.matrix) and hasattr(maps.decoder, "masses")
+    code = bool(np.isin(maps.matrix, (0.0, 1.0)).all()) and tells_apart(maps.matrix)
+    return code and _columns_of(maps.maps) == len(maps.matrix) and hasattr(maps.decoder, "masses")
 
 
 def _segments_have_maps(calibrator: OneVsRestCalibrator) -> bool:
     if not hasattr(calibrator, "maps_"):
         return True
     return _columns_of(calibrator.maps_) == len(calibrator.thresholds_) + 1
+
+
+def _segments_have_coefficients(calibrator: DirichletCalibrator) -> bool:
+    if not hasattr(calibrator, "map_"):
+        return True
+    return len(calibrator.map_.coefficients) == len(calibrator.thresholds_) + 1
 
 
 def _table_fits(table: IndexTable) -> bool:
@@ -649,9 +776,88 @@ def _parts_have_weights(stack: StackCalibrator) -> bool:
 def _segments_are_reweighted(dist: Segmented) -> bool:
     if isinstance(dist.reweight, IndexTable):
         return np.array_equal(dist.reweight.coordinates.thresholds, dist.thresholds)
+    if isinstance(dist.reweight, BandedMap):
+        return len(dist.reweight.coefficients) == len(dist.thresholds) + 1
     if not isinstance(dist.reweight, Reweighting):
         return callable(dist.reweight)
     return _columns_of(dist.reweight.maps) == len(dist.thresholds) + 1
+
+
+def _column_fits(column: Column) -> bool:
+    """Return whether values are numbers that may be missing, or places in levels."""
+    values, levels = column.values, column.levels
+    if values.ndim != 1 or len(set(levels)) != len(levels):
+        return False
+    if column.kind == "number":
+        return values.dtype.kind == "f" and not levels and not np.isinf(values).any()
+    known = values.dtype.kind == "i" and ((values >= -1) & (values < len(levels))).all()
+    return column.kind == "category" and bool(known)
+
+
+def _columns_are_of_one_table(covariates: Covariates) -> bool:
+    names = covariates.names
+    return len(set(names)) == len(names) and len({len(one) for one in covariates.columns}) == 1
+
+
+def _ranks_rise(term: SmoothTerm) -> bool:
+    return all(bool((np.diff(part) >= 0).all()) for part in (term.quantiles, term.ranks))
+
+
+def _functions_have_coefficients(sums: Additive) -> bool:
+    vector = Numbers("functions", least=-_LARGEST_SHIFT, most=_LARGEST_SHIFT)
+    checks = (vector, vector, Numbers("functions", "functions"))
+    parts = zip(sums.coefficients, sums.centres, sums.covariances, strict=True)
+    return all(
+        check(part, {"functions": len(term.precisions)})
+        for term, own in zip(sums.terms, parts, strict=True)
+        for check, part in zip(checks, own, strict=True)
+    )
+
+
+def _factors_are_bounded(correction: Correction) -> bool:
+    """Return whether the log of a spread is a number wherever it is asked for."""
+    blend = correction.log_factor
+    sizes = [max(map(_largest_log, part.parts)) for part in blend.parts]
+    return bool(blend.shares @ sizes <= _LARGEST_LOG)
+
+
+def _largest_log(regression: Regression) -> float:
+    if isinstance(regression, Additive):
+        sizes = (np.abs(own).sum() for own in regression.coefficients)
+        return float(abs(regression.constant) + sum(sizes))
+    # the logs of other answers are of moderate size if these are numbers above 0
+    positive = isinstance(regression, Fitted) and regression.log and regression.smallest > 0
+    return 0.0 if positive else np.inf
+
+
+def _correction_is_of_columns(calibrator: ConditionalCalibrator) -> bool:
+    """Return whether a correction asks for columns that the calibrator reads or makes."""
+    correction = getattr(calibrator, "correction_", None)
+    if correction is None:
+        return True
+    columns = calibrator._columns(Normal([0.0], [1.0]), calibrator.columns_)
+    blends = (correction.shift, correction.log_factor)
+    parts = [part for blend in blends for learner in blend.parts for part in learner.parts]
+    return columns is not None and all(_is_of_columns(part, columns) for part in parts)
+
+
+def _is_of_columns(part: Regression, columns: Covariates) -> bool:
+    if isinstance(part, Additive):
+        own = {column.name: column for column in columns.columns}
+        return all(term.name in own and _is_of_column(term, own[term.name]) for term in part.terms)
+    n_columns = len(columns.columns)
+    regressor = part.regressor if isinstance(part, Fitted) else None
+    return getattr(regressor, "n_features_in_", n_columns) == n_columns
+
+
+def _is_of_column(term: SmoothTerm | LevelTerm, column: Column) -> bool:
+    if isinstance(term, SmoothTerm):
+        return column.kind == "number"
+    return column.kind == "category" and term.n_levels == len(column.levels)
+
+
+def _lines_have_rows(dist: Transformed) -> bool:
+    return not isinstance(dist.mapping, RowLines) or len(dist.mapping.shift) == len(dist.base)
 
 
 def _ends_are_thresholds(model: IsotonicRegression) -> bool:
@@ -680,9 +886,18 @@ _LAWS: dict[type, Callable[[Any], bool]] = {
     BinaryMap: _is_fitted_or_new,
     DecodedMaps: _unions_have_maps,
     OneVsRestCalibrator: _segments_have_maps,
+    DirichletCalibrator: _segments_have_coefficients,
     IndexTable: _table_fits,
     IsotonicCalibrator: _table_is_of_thresholds,
     StackCalibrator: _parts_have_weights,
+    CovariateColumns: lambda known: set(known.texts) <= set(known.columns),
     Segmented: _segments_are_reweighted,
+    Transformed: _lines_have_rows,
+    Column: _column_fits,
+    Covariates: _columns_are_of_one_table,
+    SmoothTerm: _ranks_rise,
+    Additive: _functions_have_coefficients,
+    Correction: _factors_are_bounded,
+    ConditionalCalibrator: _correction_is_of_columns,
     IsotonicRegression: _ends_are_thresholds,
 }

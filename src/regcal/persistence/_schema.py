@@ -5,6 +5,7 @@ complete, and that arrays are what their headers say.
 """
 
 import io
+import itertools
 import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -47,9 +48,11 @@ class TreeFiles:
 def tidy(schema: Node, arrays: dict[str, bytes]) -> tuple[Node, dict[str, bytes]]:
     """Return a tree and arrays that are numbered in order of appearance.
 
-    Equal models then give equal files, and a part that occurs twice is the same both times.
+    Equal models then give equal files, and a part that occurs twice is the same both times. Plain
+    values are parts of their own: whether two equal ones are one object differs from run to run.
     """
     first: dict[int, Node] = {}
+    numbers = itertools.count(1)
     files: dict[str, str] = {}
 
     def visited(part: Any) -> Any:
@@ -58,10 +61,10 @@ def tidy(schema: Node, arrays: dict[str, bytes]) -> tuple[Node, dict[str, bytes]
         if not isinstance(part, dict):
             return part
         if "__loader__" in part:
-            if part["__id__"] in first:
+            if part["__loader__"] != "JsonNode" and part["__id__"] in first:
                 return first[part["__id__"]]
             first[part["__id__"]] = part
-            part["__id__"] = len(first)
+            part["__id__"] = next(numbers)
         if "file" in part:
             part["file"] = files.setdefault(part["file"], f"arrays/{len(files)}.npy")
         part.update({key: visited(child) for key, child in part.items()})

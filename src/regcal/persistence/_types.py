@@ -21,17 +21,34 @@ from regcal import (
     binary,
     calibrators,
     codes,
+    corrections,
+    covariates,
     distributions,
     gp,
     grids,
     maps,
+    online,
     outcomes,
     regressor,
     tables,
 )
 
 # The parts of regcal whose classes fitted objects consist of.
-_PARTS = (binary, calibrators, codes, distributions, gp, grids, maps, outcomes, regressor, tables)
+_PARTS = (
+    binary,
+    calibrators,
+    codes,
+    corrections,
+    covariates,
+    distributions,
+    gp,
+    grids,
+    maps,
+    online,
+    outcomes,
+    regressor,
+    tables,
+)
 
 # Estimators whose compiled code reads memory as the stored arrays tell it to, unchecked: full names
 # and packages.

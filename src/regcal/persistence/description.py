@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from regcal.calibrators import Support
+from regcal.covariates import Covariates
 from regcal.persistence.fingerprint import fingerprint
 
 # Longer arrays and lists are described by their size and range.
@@ -28,7 +29,8 @@ def _block(value: Any, depth: int) -> list[str]:
     """Return indented lines, one or more for each parameter and learnt attribute."""
     lines: list[str] = []
     for name, part in _attributes(value):
-        inline = part.described() if isinstance(part, Support) else _inline(part)
+        worded = isinstance(part, Support | Covariates)
+        inline = part.described() if worded else _inline(part)
         if inline == "":
             continue  # the whole line
         if inline is not None:

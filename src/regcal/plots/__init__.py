@@ -3,6 +3,7 @@
 from regcal.plots.audit import AuditDisplay
 from regcal.plots.calibration_map import CalibrationMapDisplay
 from regcal.plots.density import DensityDisplay
+from regcal.plots.explanation import ExplanationDisplay
 from regcal.plots.marginal import CoverageDisplay, PitHistogramDisplay
 from regcal.plots.reliability import ReliabilityDisplay
 from regcal.plots.row import RowDisplay
@@ -12,6 +13,7 @@ __all__ = [
     "CalibrationMapDisplay",
     "CoverageDisplay",
     "DensityDisplay",
+    "ExplanationDisplay",
     "PitHistogramDisplay",
     "ReliabilityDisplay",
     "RowDisplay",

@@ -1,6 +1,7 @@
 """Estimators with scikit-learn's contract that predict distributions."""
 
 from regcal.regressor._calibrated import CalibratedModel, CalibratedRegressorCV
+from regcal.regressor._guarantee import CrossGuarantee, Guarantee, SplitGuarantee
 from regcal.regressor._quantiles import MultiQuantileRegressor
 from regcal.regressor._recipes import paper_brr, paper_gpr, paper_ols
 from regcal.regressor._residuals import NormalResidualRegressor
@@ -8,8 +9,11 @@ from regcal.regressor._residuals import NormalResidualRegressor
 __all__ = [
     "CalibratedModel",
     "CalibratedRegressorCV",
+    "CrossGuarantee",
+    "Guarantee",
     "MultiQuantileRegressor",
     "NormalResidualRegressor",
+    "SplitGuarantee",
     "paper_brr",
     "paper_gpr",
     "paper_ols",

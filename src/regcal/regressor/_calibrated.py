@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from regcal._inspection import Auditable, FittedCard
+from regcal._progress import Progress
 from regcal._validation import Array, as_float_array
 from regcal.adapters import check_can_predict, predict_dist
 from regcal.calibrators import AutoCalibrator, Calibrator, calibrator_names, get_calibrator
@@ -30,22 +30,19 @@ from regcal.regressor._folds import (
     as_weights,
     check_outcome_data,
     check_table,
-    fit_copy,
-    fit_folds,
     input_tags,
-    make_folds,
     route_metadata,
     router_for,
     rows_together,
     warned_once,
 )
-
-# Below this many rows a linear model's calibrators are better averaged than pooled.
-_FEW_ROWS = 400
-
-# A flexible model that explains a smaller share of the variance is better averaged than refitted,
-# unless the folds of few rows are what keeps it from learning.
-_LEAST_EXPLAINED, _ENOUGH_ROWS = 0.5, 200
+from regcal.regressor._guarantee import (
+    Guarantee,
+    fit_with_guarantee,
+    given_guarantee,
+    groups_of,
+)
+from regcal.regressor._refit import FoldFitter, fit_fold_models
 
 
 @dataclass(frozen=True)
@@ -54,10 +51,6 @@ class CalibratedModel:
 
     estimator: Any
     calibrator: Calibrator
-
-    def predict_latent(self, X: Any, covariates: Covariates | None = None) -> Distribution:
-        """Return calibrated distributions of the variable behind what is seen."""
-        return self.calibrator.transform_rows(predict_dist(self.estimator, X), covariates)
 
 
 @dataclass(frozen=True)
@@ -97,19 +90,20 @@ class CalibratedRegressorCV(
         A name that `get_calibrator` knows, or a calibrator. With "auto" the method is chosen
         once, on the held-out predictions of all folds together.
     cv : int or splitter, default=3
-        Number of folds, dealt at random and always in the same way, or a splitter of
-        scikit-learn: for rows in time order or in groups that belong together, pass
-        `TimeSeriesSplit` or `GroupKFold`.
+        Number of folds, dealt at random as `random_state` says, or a splitter of scikit-learn:
+        for rows in time order or in groups that belong together, pass `TimeSeriesSplit` or
+        `GroupKFold`.
     ensemble : bool or "auto", default="auto"
         True: every fold's model keeps its own calibrator, fitted on that fold's held-out rows,
         and predictions are the average of them all (the paper); where these rows' outcomes are
         all equal, the fold's model stays as it is, with a warning. False: one calibrator is fitted
         on the held-out predictions of all folds, and the model is fitted again on all rows.
-        "auto": True for a linear model (one with ``coef_``) with fewer than 400 rows, and for
-        any other model that with at least 200 rows explains less than half of the variance of
-        the held-out outcomes; else False. Refitting matters for flexible models with much to
-        learn, which gain from every row. Averaging steadies the calibrators, and a model that
-        is mostly noise itself.
+        "auto": what the models say decides. If the one of all rows states spreads that are
+        smaller by more than a tenth, on rows that both have seen, it still learns: it is kept
+        (False), and calibrated on the predictions of 10 folds, whose models differ less from it;
+        with a splitter the fold models are averaged (True) unless they see nine tenths of the
+        rows. If not, but medians on held-out rows differ by more than a tenth of the spread, the
+        model is unsteady, and averaging steadies it (True). Else they say the same (False).
     n_jobs : int, optional
         Number of models fitted at once, through joblib.
     point : {"mean", "median"}, default="mean"
@@ -125,6 +119,16 @@ class CalibratedRegressorCV(
     step : float or "auto", optional
         Distance of the values that outcomes are rounded to: 1 for counts. The result then is a
         distribution of these values.
+    guarantee : {None, "split", "cross"}, SplitGuarantee or CrossGuarantee, optional
+        Prepares intervals and bounds with coverage in finite samples, for `predict_interval` and
+        `predict_quantiles` with ``guarantee=True``. "split" holds a part of the rows out of model,
+        calibrator and selection, and coverage is proven for exchangeable rows; "cross" holds out
+        every row once from copies of them, which takes six fits, and is approximate.
+    random_state : int, default=0
+        Decides how a number of folds deals the rows.
+    verbose : int, default=0
+        Whether to tell every step on standard error. With 0, a terminal shows the current step
+        of a fit that takes longer than two seconds, and nothing is written elsewhere.
 
     Attributes
     ----------
@@ -136,6 +140,8 @@ class CalibratedRegressorCV(
         Ends and step through which outcomes are seen.
     selection_ : AutoCalibrator
         How the method was chosen, if that was asked for; see its ``scores_``.
+    guarantee_ : Guarantee
+        What was prepared, if `guarantee` asked for it.
     n_features_in_, feature_names_in_
         Number of columns of X, and their names if X was a frame.
 
@@ -154,6 +160,12 @@ class CalibratedRegressorCV(
 
     __metadata_request__fit = {"groups": UNUSED}  # noqa: RUF012
 
+    # What files from before there were these parameters have.
+    covariates: Any = None
+    guarantee: Any = None
+    random_state: int = 0
+    verbose: int = 0
+
     def __init__(
         self,
         estimator: Any,
@@ -166,6 +178,9 @@ class CalibratedRegressorCV(
         covariates: Any = None,
         support: Any = "auto",
         step: Any = None,
+        guarantee: Any = None,
+        random_state: int = 0,
+        verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.calibrator = calibrator
@@ -176,6 +191,9 @@ class CalibratedRegressorCV(
         self.covariates = covariates
         self.support = support
         self.step = step
+        self.guarantee = guarantee
+        self.random_state = random_state
+        self.verbose = verbose
 
     # ----------------------------------------------------------------------------------------- fit
 
@@ -202,6 +220,10 @@ class CalibratedRegressorCV(
         self
         """
         self._check_options()
+        if self.guarantee is not None:
+            fit_with_guarantee(self, X, y, sample_weight, groups, fit_params)
+            return self
+        self.__dict__.pop("guarantee_", None)  # of an earlier fit
         X, y, seen = check_outcome_data(self, X, y)
         if len(seen) > 1 and np.ptp(seen.values) == 0:
             msg = (
@@ -210,24 +232,25 @@ class CalibratedRegressorCV(
             )
             raise ValueError(msg)
         sample_weight = as_weights(sample_weight, len(y))
-        routing = get_config()["enable_metadata_routing"]
         weights = np.ones(len(y)) if sample_weight is None else sample_weight
-        if isinstance(self.estimator, FrozenEstimator):
-            rows = TrainingRows(X, seen, weights, self._covariates_of(X), rows_together([], groups))
-            models, held_out = [self.estimator], [rows.held_out(self.estimator, slice(None))]
-            self.ensemble_ = False
-        else:
-            routed = route_metadata(self, routing, sample_weight, groups, fit_params)
-            folds = make_folds(self.cv, X, y, routed.splitter.split)
-            to_fit = routed.estimator.fit
-            models = fit_folds(self.estimator, X, y, folds, to_fit, self.n_jobs)
-            together = rows_together(folds, groups)
-            rows = TrainingRows(X, seen, weights, self._covariates_of(X), together)
-            held_out = [rows.held_out(m, test) for m, (_, test) in zip(models, folds, strict=True)]
-            self.ensemble_ = self._resolved_ensemble(models[0], held_out)
-            if not self.ensemble_:
-                models = [fit_copy(self.estimator, X, y, to_fit)]
-        self.members_ = self._calibrated(models, held_out)
+        with Progress(type(self).__name__, self.verbose) as progress:
+            if isinstance(self.estimator, FrozenEstimator):
+                known = self._covariates_of(X), rows_together([], groups)
+                rows = TrainingRows(X, seen, weights, *known)
+                models, held_out = [self.estimator], [rows.held_out(self.estimator, slice(None))]
+                self.ensemble_ = False
+            else:
+                routing = get_config()["enable_metadata_routing"]
+                routed = route_metadata(self, routing, sample_weight, groups, fit_params)
+                fitter = FoldFitter(self, X, y, routed, progress)
+                fitted = fit_fold_models(fitter, weights, self.cv, self.ensemble)
+                known = self._covariates_of(X), rows_together(fitted.folds, groups)
+                rows = TrainingRows(X, seen, weights, *known)
+                held_out = [rows.held_out(model, test) for model, test in fitted.held_out]
+                self.ensemble_ = fitted.refitted is None
+                models = fitted.models if self.ensemble_ else [fitted.refitted]
+            progress.step("calibrating its predictions")
+            self.members_ = self._calibrated(models, held_out)
         return self
 
     def _check_options(self) -> None:
@@ -238,6 +261,7 @@ class CalibratedRegressorCV(
         if self.point not in ("mean", "median"):
             msg = f'point must be "mean" or "median", got {self.point!r}.'
             raise ValueError(msg)
+        given_guarantee(self.guarantee)
 
     def _check_parts(self) -> None:
         """Refuse what cannot be a calibrator or a model, before anything is fitted."""
@@ -266,15 +290,6 @@ class CalibratedRegressorCV(
             msg = f"estimator is the class {self.estimator.__name__}. Pass an object of it."
             raise TypeError(msg)
         check_can_predict(self.estimator)
-
-    def _resolved_ensemble(self, model: Any, held_out: list[HeldOut]) -> bool:
-        if self.ensemble != "auto":
-            return bool(self.ensemble)
-        pooled = HeldOut.joined(held_out)
-        n_rows = pooled.weights.sum()
-        if _is_linear(model):
-            return bool(n_rows < _FEW_ROWS)
-        return bool(n_rows >= _ENOUGH_ROWS) and _explained_share(pooled) < _LEAST_EXPLAINED
 
     def _covariates_of(self, X: Any) -> Covariates | None:
         if self.covariates is None:
@@ -312,6 +327,8 @@ class CalibratedRegressorCV(
     def _resolved_calibrator(self, pooled: HeldOut) -> Calibrator:
         named = isinstance(self.calibrator, str)
         calibrator = get_calibrator(self.calibrator) if named else self.calibrator
+        if self.verbose and calibrator.get_params(deep=False).get("verbose") == 0:
+            calibrator = clone(calibrator).set_params(verbose=self.verbose)
         self.support_ = self._resolved_support(calibrator, pooled.counted())
         if pooled.counted().constant or not isinstance(calibrator, AutoCalibrator):
             self.__dict__.pop("selection_", None)  # of an earlier fit
@@ -345,26 +362,54 @@ class CalibratedRegressorCV(
         -------
         Distribution
         """
+        bases, known = self.predict_base(X)
+        latent = [
+            member.calibrator.transform_rows(base, known)
+            for member, base in zip(self.members_, bases, strict=True)
+        ]
+        return self.support_.through(latent[0] if len(latent) == 1 else Mixture(latent))
+
+    def predict_base(self, X: Any) -> tuple[list[Distribution], Covariates | None]:
+        """Return what the models of all members say before calibration, and the covariates.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        bases : list of Distribution
+            One per member.
+        covariates : Covariates or None
+            The columns that calibrators look at.
+        """
         check_is_fitted(self, "members_")
         X = check_table(self, X)
         with warned_once(self, X):
-            known = self._covariates_of(X)
-            latent = [member.predict_latent(X, known) for member in self.members_]
-        return self.support_.through(latent[0] if len(latent) == 1 else Mixture(latent))
+            bases = [predict_dist(member.estimator, X) for member in self.members_]
+        return bases, self._covariates_of(X)
 
     def predict(self, X: Any) -> Array:
         """Return the mean of each row's distribution, or its median if `point` says so."""
         dist = self.predict_dist(X)
         return dist.median() if self.point == "median" else dist.mean()
 
-    def predict_quantiles(self, X: Any, levels: ArrayLike) -> Any:
-        """Return quantiles.
+    def predict_quantiles(
+        self, X: Any, levels: ArrayLike, guarantee: bool = False, *, sample_weight: Any = None
+    ) -> Any:
+        """Return quantiles, or one-sided bounds with coverage in finite samples.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_rows, n_features)
         levels : array-like of shape (n_levels,)
             Probabilities between 0 and 1.
+        guarantee : bool, default=False
+            Whether each is a bound by itself: at levels of 1/2 and more the outcome is at most
+            this value with at least that probability, below 1/2 it is at least this value with at
+            least the probability 1 - level. Has to be prepared: see the parameter `guarantee`.
+        sample_weight : array-like of shape (n_rows,), optional
+            With `guarantee`, weights of these rows on the scale of those given to `fit`.
 
         Returns
         -------
@@ -372,15 +417,32 @@ class CalibratedRegressorCV(
             A frame with the index of `X` and the levels as columns if `X` is a pandas frame.
         """
         columns = np.atleast_1d(as_float_array(levels, "levels"))
-        return _like(X, self.predict_dist(X).ppf(columns[np.newaxis, :]), columns.tolist())
+        dist = self.predict_dist(X)
+        if guarantee:
+            values = self._prepared().bounds(dist, columns, sample_weight, self._groups_of(X))
+        else:
+            values = dist.ppf(columns[np.newaxis, :])
+        return _like(X, values, columns.tolist())
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> Any:
+    def predict_interval(
+        self,
+        X: Any,
+        coverage: float = 0.9,
+        guarantee: bool = False,
+        *,
+        sample_weight: Any = None,
+    ) -> Any:
         """Return central intervals that hold the outcome with the given probability.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_rows, n_features)
         coverage : float, default=0.9
+        guarantee : bool, default=False
+            Whether coverage is to hold in finite samples. Has to be prepared: see the parameter
+            `guarantee`.
+        sample_weight : array-like of shape (n_rows,), optional
+            With `guarantee`, weights of these rows on the scale of those given to `fit`.
 
         Returns
         -------
@@ -388,8 +450,26 @@ class CalibratedRegressorCV(
             Lower and upper ends; a frame with the index of `X` and the columns "lower" and
             "upper" if `X` is a pandas frame.
         """
-        ends = np.column_stack(self.predict_dist(X).interval(coverage))
-        return _like(X, ends, ["lower", "upper"])
+        dist = self.predict_dist(X)
+        if guarantee:
+            ends = self._prepared().interval(dist, coverage, sample_weight, self._groups_of(X))
+        else:
+            ends = dist.interval(coverage)
+        return _like(X, np.column_stack(ends), ["lower", "upper"])
+
+    def _prepared(self) -> Guarantee:
+        check_is_fitted(self, "members_")
+        if not hasattr(self, "guarantee_"):
+            msg = (
+                "Nothing can be promised: all rows were used to fit the model and its calibrator, "
+                'so none tells how often intervals hold. Pass guarantee="split" or "cross" to '
+                f"{type(self).__name__} and fit it again."
+            )
+            raise ValueError(msg)
+        return self.guarantee_
+
+    def _groups_of(self, X: Any) -> Covariates | None:
+        return groups_of(self, X, self._prepared().by)
 
     def predict_below(self, X: Any, threshold: ArrayLike) -> Array:
         """Return the probability that the outcome is at most `threshold`.
@@ -426,22 +506,6 @@ class CalibratedRegressorCV(
         inner = input_tags(self.estimator)
         tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
         return tags
-
-
-def _explained_share(rows: HeldOut) -> float:
-    """Return the share of the outcomes' variance that predicted medians explain."""
-    residuals = rows.y - rows.dist.median()
-    centred = rows.y - np.average(rows.y, weights=rows.weights)
-    return 1.0 - float(rows.weights @ residuals**2 / (rows.weights @ centred**2))
-
-
-def _is_linear(model: Any) -> bool:
-    """Return whether the model inside all wrappers is linear in its inputs."""
-    if isinstance(model, Pipeline):
-        return _is_linear(model[-1])
-    if hasattr(model, "estimator_"):
-        return _is_linear(model.estimator_)
-    return hasattr(model, "coef_")
 
 
 def _like(X: Any, values: Array, columns: list[Any]) -> Any:

@@ -145,11 +145,13 @@ def route_metadata(
     return Bunch(estimator=Bunch(fit=to_fit), splitter=Bunch(split={"groups": groups}))
 
 
-def make_folds(cv: Any, X: Any, y: Array, split_params: Mapping[str, Any]) -> list[Fold]:
+def make_folds(
+    cv: Any, X: Any, y: Array, split_params: Mapping[str, Any], random_state: int = 0
+) -> list[Fold]:
     """Return pairs of training and held-out row numbers.
 
-    A number of folds deals the rows at random, always in the same way, so that data in a
-    meaningful order do not leave one fold outside of what the others have seen.
+    A number of folds deals the rows at random, so that data in a meaningful order do not leave one
+    fold outside of what the others have seen; in the same way for the same random state.
     """
     if isinstance(cv, str):
         msg = (
@@ -167,7 +169,7 @@ def make_folds(cv: Any, X: Any, y: Array, split_params: Mapping[str, Any]) -> li
                 "each are needed. Lower cv, or pass more rows."
             )
             raise ValueError(msg)
-        cv = KFold(int(cv), shuffle=True, random_state=0)
+        cv = KFold(int(cv), shuffle=True, random_state=random_state)
     return list(check_cv(cv).split(X, y, **split_params))
 
 
@@ -205,11 +207,16 @@ def fit_copy(
     """Return a copy of the estimator, fitted on some rows or on all."""
     if rows is None:
         return clone(estimator).fit(X, y, **fit_params)
-    own = {
-        name: _safe_indexing(value, rows) if np.shape(value)[:1] == y.shape else value
+    own = rows_of_params(fit_params, len(y), rows)
+    return clone(estimator).fit(_safe_indexing(X, rows), y[rows], **own)
+
+
+def rows_of_params(fit_params: Mapping[str, Any], n_rows: int, rows: np.ndarray) -> dict[str, Any]:
+    """Return parameters of a fit, of those that have a value per row the values of some rows."""
+    return {
+        name: _safe_indexing(value, rows) if np.shape(value)[:1] == (n_rows,) else value
         for name, value in fit_params.items()
     }
-    return clone(estimator).fit(_safe_indexing(X, rows), y[rows], **own)
 
 
 def as_weights(sample_weight: Any, n_rows: int) -> Array | None:

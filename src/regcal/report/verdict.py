@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regcal.audit import Audit
+from regcal.audit.findings import shown_p
 from regcal.metrics.compare import ComparedMetric
 from regcal.metrics.thresholds import ThresholdCalibrationTest
 from regcal.report.content import Content, ModelContent
@@ -65,12 +66,8 @@ def _size(model: ModelContent, n_rows: int) -> str:
         f"On {n_rows:,} rows, predicted probabilities P(Y ≤ t) differ from observed frequencies "
         f"by {test.raw_error:.3f} (root mean square over rows and {len(test.thresholds)} "
         f"thresholds); a calibrated model would show {test.expected:.3f} by chance. Beyond chance: "
-        f"{test.error:.3f}. Combined p-value of all tests: {_shown_p(_p_value(model))}."
+        f"{test.error:.3f}. Combined p-value of all tests: {shown_p(_p_value(model))}."
     )
-
-
-def _shown_p(p_value: float) -> str:
-    return f"{p_value:.2g}" if p_value >= 0.001 else "below 0.001"
 
 
 def _places(model: ModelContent, target: str) -> list[str]:

@@ -1,0 +1,305 @@
+"""Levels that are moved by held-out rows have the coverage that the theorem says.
+
+The theorem is a statement about orders: of n + 1 rows, each left out in turn, at least a share of
+the intervals that the others give holds the one left out. That is counted here, without chance.
+"""
+
+import numpy as np
+import pytest
+from cases import DISTRIBUTIONS, STANDARD, WITH_MASSES, Unit
+from numpy.testing import assert_allclose, assert_array_equal
+from rows import there_and_back
+
+from regcal import Clipped, ConformalLevels, Histogram, Normal, Outcomes, Rounded, concatenate
+from regcal.calibrators.conformal import Scores, rows_needed
+
+CONTINUOUS = {case.name: lambda case=case: case.make(3, n_rows=12) for case in DISTRIBUTIONS}
+MASSES = {
+    name: lambda make=make: concatenate([make(STANDARD)] * 4)[:12]
+    for name, make in WITH_MASSES.items()
+} | {
+    "rain": lambda: Clipped(Normal(np.linspace(-2.0, 2.0, 12), 1.0), low=0.0),
+    "counts": lambda: Rounded(Normal(np.linspace(0.0, 5.0, 12), 2.0)),
+    "the same counts": lambda: Rounded(Normal(np.full(12, 3.0), 2.0)),
+    "the same rain": lambda: Clipped(Normal(np.full(12, -0.3), 1.0), low=0.0),
+}
+BATCHES = CONTINUOUS | MASSES
+every_batch = pytest.mark.parametrize("name", BATCHES)
+
+
+def outcomes_of(dist, rng):
+    """Return outcomes that are too far out, and low rather than high."""
+    return dist.ppf(rng.beta(0.3, 0.6, size=len(dist)))
+
+
+def held_in_turn(answer, dist, y, weights=None, by=None):
+    """Return whether each row is held by what all the others tell."""
+    weights = np.ones(len(y)) if weights is None else weights
+    held = []
+    for row in range(len(y)):
+        rest = np.arange(len(y)) != row
+        groups = (None, None) if by is None else (by[rest], by[[row]])
+        levels = ConformalLevels().fit(dist[rest], y[rest], weights[rest], groups[0])
+        low, high = answer(levels, dist[[row]], sample_weight=weights[[row]], by=groups[1])
+        held.append(bool(low[0] <= y[row] <= high[0]))
+    return np.array(held)
+
+
+def interval(coverage):
+    return lambda levels, dist, **new: levels.interval(dist, coverage, **new)
+
+
+def upper(level):
+    return lambda levels, dist, **new: ([-np.inf], levels.bounds(dist, [level], **new)[:, 0])
+
+
+def lower(level):
+    return lambda levels, dist, **new: (levels.bounds(dist, [level], **new)[:, 0], [np.inf])
+
+
+ANSWERS = {
+    "interval": (interval(0.7), 0.7),
+    "wide interval": (interval(0.85), 0.85),
+    "upper": (upper(0.8), 0.8),
+    "lower": (lower(0.25), 0.75),
+}
+every_answer = pytest.mark.parametrize("answer", ANSWERS)
+
+
+@every_batch
+@every_answer
+def test_enough_rows_are_held_by_the_others(name, answer, rng):
+    """The theorem, for every distribution; nobody drew outcomes from what was predicted."""
+    dist, (ask, share) = BATCHES[name](), ANSWERS[answer]
+    y = outcomes_of(dist, rng)
+
+    assert held_in_turn(ask, dist, y).sum() >= np.ceil(share * len(y) - 1e-9)
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+@every_answer
+def test_no_more_rows_are_held_than_needed(name, answer, rng):
+    """Without point masses the levels are the smallest that do."""
+    dist, (ask, share) = BATCHES[name](), ANSWERS[answer]
+    y = outcomes_of(dist, rng)
+
+    assert held_in_turn(ask, dist, y).sum() == np.ceil(share * len(y) - 1e-9)
+
+
+@pytest.mark.parametrize("name", ["normal", "mixture", "rain", "the same counts"])
+@every_answer
+def test_enough_weight_is_held_by_the_others(name, answer, rng):
+    """With weights the law is about weights, whatever their scale."""
+    dist, (ask, share) = BATCHES[name](), ANSWERS[answer]
+    y, weights = outcomes_of(dist, rng), 1e3 * rng.uniform(0.5, 1.5, size=len(dist))
+
+    held = held_in_turn(ask, dist, y, weights)
+
+    assert weights[held].sum() >= share * weights.sum() * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("name", ["normal", "rain"])
+def test_every_group_holds_for_itself(name, rng):
+    """Mondrian: the law holds within groups whose spreads are not alike."""
+    dist = concatenate([BATCHES[name]()] * 2)
+    by = np.array(["quiet", "wild"])[np.arange(24) % 2]
+    y = np.where(by == "wild", outcomes_of(dist, rng), dist.median())
+
+    held = held_in_turn(interval(0.75), dist, y, by=by)
+
+    assert held[by == "wild"].sum() >= 9
+    assert held[by == "quiet"].sum() >= 9
+
+
+def test_groups_are_fitted_apart(rng):
+    """A group's interval is the one that its own rows give."""
+    dist, y = Normal(np.zeros(60), 1.0), rng.normal(size=60)
+    table = {"a": np.arange(60) % 2, "b": np.where(np.arange(60) < 30, "x", "y")}
+    own = (table["a"] == 1) & (table["b"] == "y")
+
+    levels = ConformalLevels().fit(dist, y, by=table)
+    alone = ConformalLevels().fit(dist[own], y[own])
+
+    new = {"b": ["y", "y"], "a": [1, 1]}  # in another order
+    assert_array_equal(levels.interval(dist[:2], 0.8, by=new), alone.interval(dist[:2], 0.8))
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.93])
+def test_weights_are_rows(share, rng):
+    """A weight of 2 is two rows, and a weight of 0 none."""
+    values, weights = rng.normal(size=30), rng.integers(0, 3, size=30)
+    repeated = np.repeat(values, weights)
+
+    expected = np.sort(repeated)[int(np.ceil((len(repeated) + 1) * share)) - 1]
+
+    assert Scores(values, weights.astype(float)).reached(share) == expected
+
+
+def test_new_rows_that_weigh_more_need_more(rng):
+    """Tibshirani et al.: the new row's own weight stands for a score beyond all others."""
+    scores = Scores(np.arange(1.0, 21.0), np.ones(20))
+
+    assert_array_equal(scores.reached(0.8, np.array([0.0, 1.0, 4.0, 6.0])), [16, 17, 20, np.nan])
+
+
+def test_shifted_rows_are_held_with_their_density_ratio():
+    """New rows come from elsewhere; the ratio of densities says how much more often."""
+    rng = np.random.default_rng(1)
+    x = rng.uniform(size=4000)
+    y = x * rng.normal(size=4000)
+    x_new = np.sqrt(rng.uniform(size=4000))  # density 2 x
+    y_new = x_new * rng.normal(size=4000)
+    dist = Normal(np.zeros(4000), 1.0)
+
+    plain = ConformalLevels().fit(dist, y).interval(dist, 0.9)
+    shifted = ConformalLevels().fit(dist, y, 2 * x).interval(dist, 0.9, 2 * x_new)
+
+    inside = [np.mean((low <= y_new) & (y_new <= high)) for low, high in (plain, shifted)]
+    assert inside[0] < 0.85
+    assert abs(inside[1] - 0.9) < 0.02
+
+
+# ---------------------------------------------------------------------------------- masses, holes
+
+
+def test_masses_are_held_by_no_more_than_they_need():
+    """With 60 % zeros, a 50 % interval is the zero."""
+    rain = Clipped(Normal(np.full(99, -0.25), 1.0), low=0.0)
+    y = np.where(np.arange(99) < 60, 0.0, np.linspace(0.1, 3.0, 99))
+
+    low, high = ConformalLevels().fit(rain, y).interval(rain[:1], 0.5)
+
+    assert (low[0], high[0]) == (0.0, 0.0)
+
+
+def test_outcomes_in_a_hole_are_held():
+    """Where the CDF is flat, its quantile is the near side of the hole."""
+    dist = Histogram([0.0, 1.0, 2.0, 3.0], np.tile([0.5, 0.0, 0.5], (20, 1)))
+    y = np.full(20, 1.5)
+
+    assert ConformalLevels().fit(dist[:19], y[:19]).bounds(dist[19:], [0.9])[0, 0] >= 1.5
+
+
+# ------------------------------------------------------------------------------------- censoring
+
+
+def test_censored_rows_never_make_promises_larger(rng):
+    """What is promised without knowing them holds the rows that were censored."""
+    dist, y = Normal(np.zeros(80), 1.0), rng.normal(size=80)
+    cut = rng.normal(1.5, 1.0, size=80)
+    seen = Outcomes.right_censored(np.minimum(y, cut), observed=y <= cut)
+
+    known = ConformalLevels().fit(dist, y)
+    levels = ConformalLevels().fit(dist, seen)
+
+    assert levels.bounds(dist[:1], [0.1]) <= known.bounds(dist[:1], [0.1])
+    assert levels.interval(dist[:1], 0.7)[1] >= known.interval(dist[:1], 0.7)[1]
+
+
+def test_too_many_censored_rows_are_told(rng):
+    """An upper end beyond them would be a guess; a lower bound is none."""
+    dist = Normal(np.zeros(40), 1.0)
+    seen = Outcomes.right_censored(rng.normal(size=40), observed=np.arange(40) < 30)
+    levels = ConformalLevels().fit(dist, seen)
+
+    with pytest.raises(ValueError, match=r"coverage of 0\.9 cannot be had: 10 of 40 held-out"):
+        levels.interval(dist, 0.9)
+    assert np.isfinite(levels.bounds(dist, [0.05])).all()
+
+
+# ------------------------------------------------------------------------------------------ errors
+
+
+@pytest.mark.parametrize(("share", "needed"), [(0.5, 1), (0.8, 4), (0.9, 9), (0.95, 19)])
+def test_rows_that_are_needed(share, needed, rng):
+    """With one row less there is an error, which says how many it takes."""
+    dist, y = Normal(np.zeros(needed), 1.0), rng.normal(size=needed)
+
+    assert rows_needed(share) == needed
+    assert np.isfinite(ConformalLevels().fit(dist, y).interval(dist, share)).all()
+    if needed > 1:
+        few = ConformalLevels().fit(dist[1:], y[1:])
+        with pytest.raises(ValueError, match=rf"needs {needed} held-out rows, and there are"):
+            few.interval(dist, share)
+
+
+def test_impossible_outcomes_are_told():
+    """An end beyond all that is predicted would be infinite."""
+    dist = Histogram([0.0, 1.0], np.ones((20, 1)))
+    levels = ConformalLevels().fit(dist, np.linspace(0.1, 2.0, 20))
+
+    with pytest.raises(ValueError, match=r"upper bound at the level 0\.8 cannot be had"):
+        levels.bounds(dist, [0.8])
+    assert levels.bounds(dist, [0.2])[0, 0] > 0
+
+
+@pytest.mark.parametrize("coverage", [0.0, 1.0, 90, np.nan, [0.5, 0.9]])
+def test_coverage_is_a_probability(coverage, rng):
+    """Nothing holds always."""
+    dist = Normal(np.zeros(20), 1.0)
+
+    with pytest.raises(ValueError, match="coverage must be between 0 and 1"):
+        ConformalLevels().fit(dist, rng.normal(size=20)).interval(dist, coverage)
+
+
+def test_groups_that_were_not_there_are_told(rng):
+    """Nothing is known of them; missing values are no group of unknown ones."""
+    dist, y = Normal(np.zeros(40), 1.0), rng.normal(size=40)
+    levels = ConformalLevels().fit(dist, y, by={"region": ["north", None] * 20})
+
+    assert levels.interval(dist[:1], 0.8, by={"region": [None]})[0].shape == (1,)
+    with pytest.raises(ValueError, match="in the group region = south: none of the held-out"):
+        levels.interval(dist[:1], 0.8, by={"region": ["south"]})
+    with pytest.raises(ValueError, match="region = north needs 99 held-out rows, and there are 20"):
+        levels.interval(dist[:1], 0.99, by={"region": ["north"]})
+    with pytest.raises(ValueError, match="has groups by region"):
+        levels.interval(dist[:1], 0.8)
+    with pytest.raises(ValueError, match="by has no column 'region'"):
+        levels.interval(dist[:1], 0.8, by={"county": ["a"]})
+    with pytest.raises(ValueError, match="has no groups"):
+        ConformalLevels().fit(dist, y).interval(dist[:1], 0.8, by=["north"])
+
+
+# ------------------------------------------------------------------------------------------- other
+
+
+@pytest.mark.parametrize("unit", [Unit(2e-12, 0.0), Unit(-3.0 + 3e6, -5e6)])
+def test_units_do_not_matter(unit, rng):
+    """The same rows in other units give the same intervals in those."""
+    loc, y = rng.normal(size=(2, 50))
+    ends = ConformalLevels().fit(Normal(loc, 1.0), y).interval(Normal(loc, 1.0), 0.8)
+    other = Normal(unit(loc), unit.scale)
+
+    assert_allclose(
+        ConformalLevels().fit(other, unit(y)).interval(other, 0.8), unit(ends), rtol=1e-9
+    )
+
+
+def test_far_tails_have_levels(rng):
+    """Outcomes whose level is 1 to the last digit still order, and have an end."""
+    dist, y = Normal(np.zeros(20), 1.0), np.linspace(30.0, 50.0, 20)
+
+    upper = ConformalLevels().fit(dist, y).bounds(dist[:1], [0.9])[0, 0]
+
+    assert_allclose(upper, y[18], rtol=1e-6)
+
+
+def test_there_and_back(rng, tmp_path):
+    """Levels are kept in a file, groups included."""
+    dist, by = Normal(np.zeros(40), 1.0), ["a", "b"] * 20
+    levels = ConformalLevels().fit(dist, rng.normal(size=40), by=by)
+
+    again = there_and_back(levels, tmp_path / "levels.regcal")
+
+    assert_array_equal(again.interval(dist, 0.8, by=by), levels.interval(dist, 0.8, by=by))
+    assert again.fingerprint() == levels.fingerprint()
+
+
+def test_no_new_rows(rng):
+    """Nothing is asked and nothing is answered."""
+    dist = Normal(np.zeros(40), 1.0)
+    levels = ConformalLevels().fit(dist, rng.normal(size=40))
+
+    assert levels.interval(dist[:0], 0.8)[0].shape == (0,)
+    assert levels.bounds(dist[:0], [0.2, 0.8]).shape == (0, 2)
+    assert levels.bounds(dist, []).shape == (40, 0)
