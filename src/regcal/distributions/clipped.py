@@ -161,12 +161,10 @@ class Bounded(Distribution):
 
     @cached_property
     def _moments(self) -> tuple[Array, Array]:
-        if self._open:
-            return self.latent._with_threads(self._n_threads)._moments
         if isinstance(self.latent, Mixture):
             # what is averaged and then clipped is clipped and then averaged
             clipped = [Clipped(part, self.low, self.high) for part in self.latent.components]
-            mixture = Mixture(clipped, self.latent.weights)
+            mixture = self.latent if self._open else Mixture(clipped, self.latent.weights)
             return mixture._with_threads(self._n_threads)._moments
         return super()._moments
 

@@ -398,11 +398,11 @@ class Segmented(Distribution):
 
         A base that has next to nothing where the new masses are tells too little of them.
         """
-        if parts > 1 or self.uniform:
-            return super()._nodes(cuts, region, max(1, parts // 2))
+        if parts > 2 or self.uniform:
+            return super()._nodes(cuts, region, max(1, parts // 4))
         places = [self.thresholds[np.newaxis, :], _support(self.base)]
         places += [] if cuts is None else [cuts]
-        nodes = self.base._nodes(joined_columns(places), region)
+        nodes = self.base._nodes(joined_columns(places), region, parts)
         tails = self._new_tails(nodes.points, nodes.tails)
         outside = np.abs(self._signed_tail(nodes.reach)).max(axis=1)
         tails[self._table.lost | (outside > _SMALL_SHARE)] = np.nan
