@@ -234,7 +234,9 @@ def test_every_calibrator_is_of_one_base():
     for name in regcal.calibrator_names():
         cal = regcal.get_calibrator(name)
         assert isinstance(cal, regcal.Calibrator)
-        fit, transform = (list(inspect.signature(one).parameters) for one in (cal.fit, cal.transform))
+        fit, transform = (
+            list(inspect.signature(one).parameters) for one in (cal.fit, cal.transform)
+        )
         assert fit == ["dist", "y", "sample_weight", "covariates"]
         assert transform == ["dist", "covariates"]
 
