@@ -381,3 +381,16 @@ def test_predicting_before_fitting(data):
     """Nothing is predicted by a model that was not fitted."""
     with pytest.raises(NotFittedError):
         CalibratedRegressorCV(BayesianRidge()).predict_dist(data[0])
+
+
+def test_random_state_decides_how_rows_are_dealt(rng):
+    """The same number deals the same folds, another one others; 0 is the default."""
+    X = rng.normal(size=(50, 2))
+    y = X[:, 0] + rng.normal(size=50)
+
+    def factors(**options):
+        model = CalibratedRegressorCV(BayesianRidge(), "scale", ensemble=True, **options)
+        return [member.calibrator.factor_ for member in model.fit(X, y).members_]
+
+    assert factors() == factors(random_state=0)
+    assert factors(random_state=7) == factors(random_state=7) != factors()

@@ -10,6 +10,7 @@ from scipy.special import stdtrit
 from sklearn.base import clone
 
 from regcal._caching import WithoutCaches
+from regcal._progress import Progress
 from regcal._validation import Array
 from regcal.calibrators.base import (
     Calibrator,
@@ -127,6 +128,9 @@ class AutoCalibrator(Calibrator):
     random_state : int, default=0
         Decides which rows form the parts. Equal rows stay together, so that a weight of 2 is
         the same as a row that occurs twice.
+    verbose : int, default=0
+        Whether to tell on standard error which candidate is being compared. With 0, a terminal
+        shows it if that takes longer than two seconds, and nothing is written elsewhere.
     support : {"auto", None} or (low, high), default="auto"
         Ends at which outcomes beyond are seen, such as 0 for rain: found where outcomes pile up,
         none, or given; write an end that there is none of as None.
@@ -158,6 +162,9 @@ class AutoCalibrator(Calibrator):
 
     _needs_density = True
 
+    # What files from before there was this parameter have.
+    verbose: int = 0
+
     @property
     def uses_covariates(self) -> bool:  # type: ignore[override]
         """Whether a candidate looks at covariates."""
@@ -170,12 +177,14 @@ class AutoCalibrator(Calibrator):
         *,
         objective: str = "balanced",
         random_state: int = 0,
+        verbose: int = 0,
         support: Any = "auto",
         step: Any = None,
     ) -> None:
         self.candidates = candidates
         self.objective = objective
         self.random_state = random_state
+        self.verbose = verbose
         self.support = support
         self.step = step
 
@@ -274,7 +283,11 @@ class AutoCalibrator(Calibrator):
             self.scores_ = _without_comparison(names)
         else:
             judged_parts = _parts_to_judge(rows, folds)
-            answers = [_cross_fitted(one, rows, judged_parts, support) for _, one in candidates]
+            answers = []
+            with Progress("auto", self.verbose) as progress:
+                for k, (name, one) in enumerate(candidates):
+                    progress.step(f"comparing {name}, {k + 1} of {len(names)}")
+                    answers.append(_cross_fitted(one, rows, judged_parts, support))
             judged = Judged.of(answers, rows, support, _PRICES[self.objective])
             self.scores_, self.gain_ = judged.compare(names)
         used = [

@@ -22,6 +22,10 @@ MAX_ROWS = 2**14
 # Parts are joined when there are so many of them.
 _MAX_PARTS = 256
 
+# What is forgotten, when all else is, is left out once it holds less than this share of all weight.
+# It is how many rows a short memory keeps: with steps of a tenth of its rows, 11 half-lives.
+_NEXT_TO_NOTHING = 2.0**-14
+
 # Sampled rows of classes that cannot be joined are tabulated at these probits.
 _PROBITS = np.linspace(-6.0, 6.0, 97)
 
@@ -268,6 +272,18 @@ class Sample:
         most = MAX_ROWS * (1.0 if kept.complete else 1.5)
         return kept.trimmed() if len(kept) > most or len(kept.parts) > _MAX_PARTS else kept
 
+    def faded(self, factor: float) -> Self:
+        """Return the rows with their weights multiplied, without those that hardly count.
+
+        Where rows have been dropped, those left stand for them, and none is left out.
+        """
+        whole = self._whole()
+        (rows,) = whole.parts
+        rows = rows.reweighted(factor * rows.weights)
+        if self.complete:
+            rows = rows.take(that_count(rows.weights))
+        return replace(whole, parts=(rows,), dropped=factor * whole.dropped)
+
     def trimmed(self) -> Self:
         """Return at most `MAX_ROWS` rows, in one part where that is possible."""
         if len(self) <= MAX_ROWS:
@@ -275,8 +291,9 @@ class Sample:
             return replace(self, parts=(HeldOut.joined(self.parts),), uniforms=known)
         weights, uniforms, first = self._distinct()
         priorities = weights / uniforms
-        least = np.sort(priorities)[: max(0, len(first) - MAX_ROWS)]
-        dropped = float(least.max(initial=self.dropped))
+        n_left_out, dropped = len(first) - MAX_ROWS, self.dropped
+        if n_left_out > 0:
+            dropped = max(dropped, float(np.partition(priorities, n_left_out - 1)[n_left_out - 1]))
         chosen = np.flatnonzero(priorities > dropped)
         chosen = chosen[np.argsort(first[chosen])]
         rows = self._taken(first[chosen]).reweighted(weights[chosen])
@@ -286,10 +303,10 @@ class Sample:
     def _distinct(self) -> tuple[Array, Array, np.ndarray]:
         """Return weight and U of distinct rows, and the place of the first of each."""
         weights = np.concatenate([part.weights for part in self.parts])
-        known = self.uniforms or tuple(map(uniforms_of, self.parts))
-        uniforms, first, place = np.unique(
-            np.concatenate(known), return_index=True, return_inverse=True
-        )
+        known = np.concatenate(self.uniforms or tuple(map(uniforms_of, self.parts)))
+        if (np.diff(np.sort(known)) > 0).all():  # as nearly always: it takes no sorting of places
+            return weights, known, np.arange(len(known))
+        uniforms, first, place = np.unique(known, return_index=True, return_inverse=True)
         return np.bincount(place, weights).astype(float), uniforms, first
 
     def _taken(self, places: np.ndarray) -> HeldOut:
@@ -316,6 +333,13 @@ class Sample:
 
     def _whole(self) -> Self:
         return self if len(self.parts) == 1 and len(self) <= MAX_ROWS else self.trimmed()
+
+
+def that_count(weights: Array) -> np.ndarray:
+    """Return the places of all but the lightest, which together are next to nothing of all."""
+    order = np.argsort(weights, kind="stable")
+    shares = np.cumsum(weights[order])
+    return np.sort(order[shares > _NEXT_TO_NOTHING * weights.sum()])
 
 
 def _joined_covariates(parts: Sequence[Covariates | None]) -> Covariates | None:

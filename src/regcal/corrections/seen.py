@@ -105,9 +105,9 @@ def _cut_moments(low: Array, high: Array) -> tuple[Array, Array]:
         moved = [np.where(np.isfinite(e), e * p, 0.0) for e, p in zip((a, b), pulls, strict=True)]
         mean = pulls[0] - pulls[1]
         square = 1.0 + moved[0] - moved[1]
-    # where the difference has no digits left, the interval is narrow, or far out
-    near = np.where(np.isfinite(a), np.clip(b, a, None), b)
-    middle = np.where(np.isfinite(a) & np.isfinite(b), 0.5 * (a + b), near)
+        # where the difference has no digits left, the interval is narrow, or far out
+        near = np.where(np.isfinite(a), np.clip(b, a, None), b)
+        middle = np.where(np.isfinite(a) & np.isfinite(b), 0.5 * (a + b), near)
     lost = ~(np.isfinite(mean) & np.isfinite(square) & (mean >= a) & (mean <= b))
     lost |= square < mean**2
     mean, square = np.where(lost, middle, mean), np.where(lost, middle**2, square)

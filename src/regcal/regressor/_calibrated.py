@@ -16,6 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from regcal._inspection import Auditable, FittedCard
+from regcal._progress import Progress
 from regcal._validation import Array, as_float_array
 from regcal.adapters import check_can_predict, predict_dist
 from regcal.calibrators import AutoCalibrator, Calibrator, calibrator_names, get_calibrator
@@ -99,9 +100,9 @@ class CalibratedRegressorCV(
         A name that `get_calibrator` knows, or a calibrator. With "auto" the method is chosen
         once, on the held-out predictions of all folds together.
     cv : int or splitter, default=3
-        Number of folds, dealt at random and always in the same way, or a splitter of
-        scikit-learn: for rows in time order or in groups that belong together, pass
-        `TimeSeriesSplit` or `GroupKFold`.
+        Number of folds, dealt at random as `random_state` says, or a splitter of scikit-learn:
+        for rows in time order or in groups that belong together, pass `TimeSeriesSplit` or
+        `GroupKFold`.
     ensemble : bool or "auto", default="auto"
         True: every fold's model keeps its own calibrator, fitted on that fold's held-out rows,
         and predictions are the average of them all (the paper); where these rows' outcomes are
@@ -132,6 +133,11 @@ class CalibratedRegressorCV(
         `predict_quantiles` with ``guarantee=True``. "split" holds a part of the rows out of model,
         calibrator and selection, and coverage is proven for exchangeable rows; "cross" holds out
         every row once from copies of them, which takes six fits, and is approximate.
+    random_state : int, default=0
+        Decides how a number of folds deals the rows.
+    verbose : int, default=0
+        Whether to tell every step on standard error. With 0, a terminal shows the current step
+        of a fit that takes longer than two seconds, and nothing is written elsewhere.
 
     Attributes
     ----------
@@ -163,9 +169,11 @@ class CalibratedRegressorCV(
 
     __metadata_request__fit = {"groups": UNUSED}  # noqa: RUF012
 
-    # What files from before there were covariates and guarantees have.
+    # What files from before there were these parameters have.
     covariates: Any = None
     guarantee: Any = None
+    random_state: int = 0
+    verbose: int = 0
 
     def __init__(
         self,
@@ -180,6 +188,8 @@ class CalibratedRegressorCV(
         support: Any = "auto",
         step: Any = None,
         guarantee: Any = None,
+        random_state: int = 0,
+        verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.calibrator = calibrator
@@ -191,6 +201,8 @@ class CalibratedRegressorCV(
         self.support = support
         self.step = step
         self.guarantee = guarantee
+        self.random_state = random_state
+        self.verbose = verbose
 
     # ----------------------------------------------------------------------------------------- fit
 
@@ -229,24 +241,30 @@ class CalibratedRegressorCV(
             )
             raise ValueError(msg)
         sample_weight = as_weights(sample_weight, len(y))
-        routing = get_config()["enable_metadata_routing"]
         weights = np.ones(len(y)) if sample_weight is None else sample_weight
-        if isinstance(self.estimator, FrozenEstimator):
-            rows = TrainingRows(X, seen, weights, self._covariates_of(X), rows_together([], groups))
-            models, held_out = [self.estimator], [rows.held_out(self.estimator, slice(None))]
-            self.ensemble_ = False
-        else:
-            routed = route_metadata(self, routing, sample_weight, groups, fit_params)
-            folds = make_folds(self.cv, X, y, routed.splitter.split)
-            to_fit = routed.estimator.fit
-            models = fit_folds(self.estimator, X, y, folds, to_fit, self.n_jobs)
-            together = rows_together(folds, groups)
-            rows = TrainingRows(X, seen, weights, self._covariates_of(X), together)
-            held_out = [rows.held_out(m, test) for m, (_, test) in zip(models, folds, strict=True)]
-            self.ensemble_ = self._resolved_ensemble(models[0], held_out)
-            if not self.ensemble_:
-                models = [fit_copy(self.estimator, X, y, to_fit)]
-        self.members_ = self._calibrated(models, held_out)
+        with Progress(type(self).__name__, self.verbose) as progress:
+            if isinstance(self.estimator, FrozenEstimator):
+                known = self._covariates_of(X), rows_together([], groups)
+                rows = TrainingRows(X, seen, weights, *known)
+                models, held_out = [self.estimator], [rows.held_out(self.estimator, slice(None))]
+                self.ensemble_ = False
+            else:
+                routing = get_config()["enable_metadata_routing"]
+                routed = route_metadata(self, routing, sample_weight, groups, fit_params)
+                folds = make_folds(self.cv, X, y, routed.splitter.split, self.random_state)
+                to_fit = routed.estimator.fit
+                progress.step(f"fitting the model on {len(folds)} folds")
+                models = fit_folds(self.estimator, X, y, folds, to_fit, self.n_jobs)
+                known = self._covariates_of(X), rows_together(folds, groups)
+                rows = TrainingRows(X, seen, weights, *known)
+                pairs = zip(models, folds, strict=True)
+                held_out = [rows.held_out(model, test) for model, (_, test) in pairs]
+                self.ensemble_ = self._resolved_ensemble(models[0], held_out)
+                if not self.ensemble_:
+                    progress.step(f"fitting the model on all {len(y)} rows")
+                    models = [fit_copy(self.estimator, X, y, to_fit)]
+            progress.step("calibrating its predictions")
+            self.members_ = self._calibrated(models, held_out)
         return self
 
     def _check_options(self) -> None:
@@ -332,6 +350,8 @@ class CalibratedRegressorCV(
     def _resolved_calibrator(self, pooled: HeldOut) -> Calibrator:
         named = isinstance(self.calibrator, str)
         calibrator = get_calibrator(self.calibrator) if named else self.calibrator
+        if self.verbose and calibrator.get_params(deep=False).get("verbose") == 0:
+            calibrator = clone(calibrator).set_params(verbose=self.verbose)
         self.support_ = self._resolved_support(calibrator, pooled.counted())
         if pooled.counted().constant or not isinstance(calibrator, AutoCalibrator):
             self.__dict__.pop("selection_", None)  # of an earlier fit
