@@ -9,7 +9,6 @@ import pytest
 from numpy.testing import assert_allclose
 from rows import QUICK_AUTO, Recorder, checked_by_scikit_learn
 from sklearn.base import clone
-from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import BayesianRidge, LinearRegression, QuantileRegressor, Ridge
@@ -26,7 +25,6 @@ from regcal import (
     OneVsRestCalibrator,
     ScaleCalibrator,
     log_score,
-    paper_ols,
     predict_dist,
 )
 from regcal.datasets import load_forest_fires
@@ -86,37 +84,6 @@ def test_pooling_fits_one_calibrator_and_the_base_on_all_rows(data):
     (member,) = model.members_
     assert_allclose(member.calibrator.factor_, factor)
     assert_allclose(member.estimator.coef_, BayesianRidge().fit(X, y).coef_)
-
-
-@pytest.mark.parametrize(
-    ("base", "n_rows", "expected"),
-    [
-        (BayesianRidge(), 150, True),
-        (make_pipeline(StandardScaler(), BayesianRidge()), 150, True),
-        (paper_ols(), 150, True),
-        (BayesianRidge(), 450, False),
-    ],
-)
-def test_auto_averages_linear_models_of_few_rows(data, base, n_rows, expected):
-    """With more rows, they are pooled and the model is refitted."""
-    X, y = (np.concatenate([part] * 3)[:n_rows] for part in data)
-
-    model = CalibratedRegressorCV(base, "scale").fit(X, y)
-
-    assert model.ensemble_ is expected
-    assert len(model.members_) == (3 if expected else 1)
-
-
-@pytest.mark.parametrize(
-    ("noise", "n_rows", "expected"), [(0.1, 210, False), (20.0, 210, True), (20.0, 90, False)]
-)
-def test_auto_averages_flexible_models_that_explain_little(rng, noise, n_rows, expected):
-    """Refitting pays where there is much to learn, or where folds are too small to learn from."""
-    X = rng.uniform(size=(n_rows, 2))
-    y = 5 * X[:, 0] + noise * rng.normal(size=n_rows)
-    forest = NormalResidualRegressor(RandomForestRegressor(5, random_state=0), cv=2)
-
-    assert CalibratedRegressorCV(forest, "scale").fit(X, y).ensemble_ is expected
 
 
 def test_constant_targets_are_refused(data):

@@ -181,12 +181,14 @@ def _mid_ranks(weights: Array) -> Array:
     return (np.cumsum(weights) - 0.5 * weights) / weights.sum()
 
 
-def without_gross_errors(outcomes: Points, prior_rows: float = 2.0) -> Points:
-    """Return outcomes of which none is further out than `_FARTHEST` central spreads."""
+def without_gross_errors(
+    outcomes: Points, prior_rows: float = 2.0, farthest: float = _FARTHEST
+) -> Points:
+    """Return outcomes of which none is further out than so many central spreads."""
     if len(outcomes) == 0:
         return outcomes
     data = _standardise(outcomes, NO_INTERVALS, prior_rows)
-    room = _FARTHEST * data.factor
+    room = farthest * data.factor
     z, squares = outcomes.values
     inside = np.clip(z, data.shift - room, data.shift + room)
     return replace(outcomes, values=np.stack([inside, np.where(inside == z, squares, inside**2)]))

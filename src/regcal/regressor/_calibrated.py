@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
 from sklearn.utils.parallel import Parallel, delayed
@@ -31,10 +30,7 @@ from regcal.regressor._folds import (
     as_weights,
     check_outcome_data,
     check_table,
-    fit_copy,
-    fit_folds,
     input_tags,
-    make_folds,
     route_metadata,
     router_for,
     rows_together,
@@ -46,13 +42,7 @@ from regcal.regressor._guarantee import (
     given_guarantee,
     groups_of,
 )
-
-# Below this many rows a linear model's calibrators are better averaged than pooled.
-_FEW_ROWS = 400
-
-# A flexible model that explains a smaller share of the variance is better averaged than refitted,
-# unless the folds of few rows are what keeps it from learning.
-_LEAST_EXPLAINED, _ENOUGH_ROWS = 0.5, 200
+from regcal.regressor._refit import FoldFitter, fit_fold_models
 
 
 @dataclass(frozen=True)
@@ -108,11 +98,12 @@ class CalibratedRegressorCV(
         and predictions are the average of them all (the paper); where these rows' outcomes are
         all equal, the fold's model stays as it is, with a warning. False: one calibrator is fitted
         on the held-out predictions of all folds, and the model is fitted again on all rows.
-        "auto": True for a linear model (one with ``coef_``) with fewer than 400 rows, and for
-        any other model that with at least 200 rows explains less than half of the variance of
-        the held-out outcomes; else False. Refitting matters for flexible models with much to
-        learn, which gain from every row. Averaging steadies the calibrators, and a model that
-        is mostly noise itself.
+        "auto": what the models say decides. If the one of all rows states spreads that are
+        smaller by more than a tenth, on rows that both have seen, it still learns: it is kept
+        (False), and calibrated on the predictions of 10 folds, whose models differ less from it;
+        with a splitter the fold models are averaged (True) unless they see nine tenths of the
+        rows. If not, but medians on held-out rows differ by more than a tenth of the spread, the
+        model is unsteady, and averaging steadies it (True). Else they say the same (False).
     n_jobs : int, optional
         Number of models fitted at once, through joblib.
     point : {"mean", "median"}, default="mean"
@@ -251,18 +242,13 @@ class CalibratedRegressorCV(
             else:
                 routing = get_config()["enable_metadata_routing"]
                 routed = route_metadata(self, routing, sample_weight, groups, fit_params)
-                folds = make_folds(self.cv, X, y, routed.splitter.split, self.random_state)
-                to_fit = routed.estimator.fit
-                progress.step(f"fitting the model on {len(folds)} folds")
-                models = fit_folds(self.estimator, X, y, folds, to_fit, self.n_jobs)
-                known = self._covariates_of(X), rows_together(folds, groups)
+                fitter = FoldFitter(self, X, y, routed, progress)
+                fitted = fit_fold_models(fitter, weights, self.cv, self.ensemble)
+                known = self._covariates_of(X), rows_together(fitted.folds, groups)
                 rows = TrainingRows(X, seen, weights, *known)
-                pairs = zip(models, folds, strict=True)
-                held_out = [rows.held_out(model, test) for model, (_, test) in pairs]
-                self.ensemble_ = self._resolved_ensemble(models[0], held_out)
-                if not self.ensemble_:
-                    progress.step(f"fitting the model on all {len(y)} rows")
-                    models = [fit_copy(self.estimator, X, y, to_fit)]
+                held_out = [rows.held_out(model, test) for model, test in fitted.held_out]
+                self.ensemble_ = fitted.refitted is None
+                models = fitted.models if self.ensemble_ else [fitted.refitted]
             progress.step("calibrating its predictions")
             self.members_ = self._calibrated(models, held_out)
         return self
@@ -304,15 +290,6 @@ class CalibratedRegressorCV(
             msg = f"estimator is the class {self.estimator.__name__}. Pass an object of it."
             raise TypeError(msg)
         check_can_predict(self.estimator)
-
-    def _resolved_ensemble(self, model: Any, held_out: list[HeldOut]) -> bool:
-        if self.ensemble != "auto":
-            return bool(self.ensemble)
-        pooled = HeldOut.joined(held_out)
-        n_rows = pooled.weights.sum()
-        if _is_linear(model):
-            return bool(n_rows < _FEW_ROWS)
-        return bool(n_rows >= _ENOUGH_ROWS) and _explained_share(pooled) < _LEAST_EXPLAINED
 
     def _covariates_of(self, X: Any) -> Covariates | None:
         if self.covariates is None:
@@ -529,22 +506,6 @@ class CalibratedRegressorCV(
         inner = input_tags(self.estimator)
         tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
         return tags
-
-
-def _explained_share(rows: HeldOut) -> float:
-    """Return the share of the outcomes' variance that predicted medians explain."""
-    residuals = rows.y - rows.dist.median()
-    centred = rows.y - np.average(rows.y, weights=rows.weights)
-    return 1.0 - float(rows.weights @ residuals**2 / (rows.weights @ centred**2))
-
-
-def _is_linear(model: Any) -> bool:
-    """Return whether the model inside all wrappers is linear in its inputs."""
-    if isinstance(model, Pipeline):
-        return _is_linear(model[-1])
-    if hasattr(model, "estimator_"):
-        return _is_linear(model.estimator_)
-    return hasattr(model, "coef_")
 
 
 def _like(X: Any, values: Array, columns: list[Any]) -> Any:
