@@ -36,6 +36,7 @@ from regcal.calibrators.one_vs_rest import (
 )
 from regcal.calibrators.pit import PITCalibrator
 from regcal.calibrators.scale import ScaleCalibrator
+from regcal.calibrators.sinh_arcsinh import SinhArcsinhCalibrator
 from regcal.calibrators.stack import StackCalibrator
 from regcal.calibrators.support import Support
 from regcal.codes import LeastSquaresDecoder, tells_apart
@@ -70,6 +71,7 @@ from regcal.maps import (
     RationalQuadraticSpline,
     RowLines,
     ScaleMap,
+    SinhArcsinhMap,
     Surface,
 )
 from regcal.outcomes import Outcomes
@@ -354,6 +356,12 @@ _RULES: dict[type, dict[str, Check]] = {
     },
     # maps
     ScaleMap: {"factor": Number(least=1.0 / _FARTHEST, most=_FARTHEST)},
+    SinhArcsinhMap: {
+        "shift": Number(least=-_FARTHEST, most=_FARTHEST),
+        "factor": Number(least=1.0 / _FARTHEST, most=_FARTHEST),
+        "skew": Number(least=-4.0, most=4.0),
+        "tail": Number(least=0.2, most=5.0),
+    },
     PiecewiseMap: {
         "edges": Numbers("n", least=-_FARTHEST, most=_FARTHEST, rising=True),
         "heights": Numbers("n", least=-_FARTHEST, most=_FARTHEST),
@@ -520,6 +528,7 @@ _RULES: dict[type, dict[str, Check]] = {
     },
     ScaleCalibrator: {"map_": Instance(ScaleMap)},
     PITCalibrator: {"map_": Instance(ProbitMap)},
+    SinhArcsinhCalibrator: {"map_": Instance(SinhArcsinhMap)},
     ProcessCalibrator: {
         "axes_": Instance(MapAxes),
         "start_": Instance(ProbitMap),
