@@ -151,7 +151,7 @@ class CalibratedRegressorCV(
     -----
     ``score`` is the R² of `predict`, as for every regressor of scikit-learn: it judges one number
     per row. To search and compare by distributions, pass a scorer of `regcal.metrics`, such as
-    ``scoring=regcal.metrics.log_scorer``, to scikit-learn.
+    ``scoring=regcal.metrics.log_score_scorer``, to scikit-learn.
 
     Examples
     --------
