@@ -132,7 +132,8 @@ class Additive:
         """Return the sum at each row."""
         total = np.full(len(columns), self.constant)
         for term, own in zip(self.terms, self.coefficients, strict=True):
-            total += term.functions(columns[term.name]) @ own
+            if own.any():  # most terms are nothing
+                total += term.functions(columns[term.name]) @ own
         return total
 
     def error(self, column: Column) -> Array:
