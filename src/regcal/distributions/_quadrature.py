@@ -94,7 +94,7 @@ class _Rule:
 ALONG_PROBITS = _Rule.gauss(3)
 
 # Elsewhere it depends on how many panels there are at most: the more, the narrower they are.
-_RULES = {most: _Rule.gauss(count) for most, count in ((144, 6), (np.inf, 4))}
+_RULES = {most: _Rule.gauss(count) for most, count in ((144, 8), (np.inf, 4))}
 
 
 def rule_for(edges: Array) -> _Rule:
