@@ -28,7 +28,7 @@ LAYERS = (
     {"binary", "codes", "distributions", "gp"},
     {"adapters", "corrections", "metrics"},
     {"calibrators"},
-    {"audit", "regressor"},
+    {"audit", "online", "regressor"},
     {"explanation"},
     {"plots"},
     {"notebook", "tables"},

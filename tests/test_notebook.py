@@ -167,6 +167,21 @@ def test_audits_show_their_worst_segments():
     assert "and 6 more segments" in page.words
 
 
+def test_explanations_show_their_sentences():
+    """What the model got wrong, as text; and the card of its calibrator says where to ask."""
+    rng = np.random.default_rng(0)
+    dist, x = regcal.Normal(np.zeros(200), 1.0), {"<b>": rng.uniform(size=200)}
+    y = rng.normal(4.0 * x["<b>"])
+    calibrator = regcal.ConditionalCalibrator("additive").fit(dist, y, covariates=x)
+    explanation = regcal.explain(calibrator, dist, y, x)
+    text = explanation._repr_html_()
+    page = assert_sound(text)
+
+    assert "<b>" not in text and explanation.sentences()[0] in page.words
+    assert explanation.headline() in page.words
+    assert "regcal.explain says it" in assert_sound(html_of(calibrator)).words
+
+
 # --------------------------------------------------------------------------------------- estimators
 
 

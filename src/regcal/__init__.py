@@ -6,6 +6,7 @@ held-out rows how those statements are wrong, and corrects them.
 
 from typing import TYPE_CHECKING, Any
 
+from regcal import online
 from regcal._version import __version__
 from regcal.adapters import predict_dist, register_adapter
 from regcal.audit import Audit, AuditedSegment, DecisionCost, audit
@@ -123,6 +124,7 @@ __all__ = [
     "get_calibrator",
     "load",
     "log_score",
+    "online",
     "paper_brr",
     "paper_gpr",
     "paper_ols",

@@ -95,7 +95,7 @@ class DenseCode:
         rng = np.random.default_rng(self.random_state)
         while True:
             rows = [_random_half(rng, n_segments) for _ in range(n_unions)]
-            if _tells_apart(matrix := np.array(rows)):
+            if tells_apart(matrix := np.array(rows)):
                 return matrix
 
 
@@ -107,7 +107,7 @@ def _random_half(rng: np.random.Generator, n_segments: int) -> Array:
             return row
 
 
-def _tells_apart(matrix: Array) -> bool:
+def tells_apart(matrix: Array) -> bool:
     """Return whether probabilities of the unions and a sum of 1 determine all masses."""
     known = np.vstack([matrix, np.ones(matrix.shape[1])])
     return bool(np.linalg.matrix_rank(known) == matrix.shape[1])
@@ -128,7 +128,7 @@ def code_matrix(code: Any, n_segments: int) -> Array:
         first = matrix[~np.isin(matrix, (0.0, 1.0))][0]
         msg = f"code must hold 0 and 1, got {first}. Write 1 for segments that belong to a union."
         raise ValueError(msg)
-    if (np.ptp(matrix, axis=1) == 0).any() or not _tells_apart(matrix):
+    if (np.ptp(matrix, axis=1) == 0).any() or not tells_apart(matrix):
         msg = (
             f"code with {len(matrix)} unions does not tell its {n_segments} segments apart. Leave "
             "out unions of none or all, and add others until its rank, with a row of ones, is the "

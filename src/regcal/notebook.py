@@ -20,6 +20,7 @@ from regcal.binary import BetaCalibrator
 from regcal.calibrators import (
     AutoCalibrator,
     Calibrator,
+    ConditionalCalibrator,
     DensityCalibrator,
     DirichletCalibrator,
     GPCalibrator,
@@ -33,6 +34,7 @@ from regcal.calibrators import (
 )
 from regcal.calibrators.one_vs_rest import DecodedMaps
 from regcal.distributions import Distribution
+from regcal.explanation import Explanation
 from regcal.maps import PiecewiseMap, ProbitMap, ScaleMap
 from regcal.regressor import CalibratedRegressorCV, NormalResidualRegressor
 
@@ -277,6 +279,22 @@ def _of_audit(audit: Audit) -> str:
     return card("Audit", f"<div>{escape(audit.headline())}</div>", table(header, rows), *notes)
 
 
+@html_of.register
+def _of_explanation(explanation: Explanation) -> str:
+    """Return what the model got wrong in words, and what covariates are worth."""
+    said = explanation.sentences()
+    shown = [f"<li>{escape(one)}</li>" for one in said[:_SEGMENTS_SHOWN]]
+    left = len(said) - len(shown)
+    more = [f"and {left} more sentence{'s' if left > 1 else ''}"] if left else []
+    opening = [explanation.headline(), explanation.importances()]
+    return card(
+        "Where the model was wrong",
+        *(f"<div>{escape(text)}</div>" for text in opening if text),
+        f"<ul>{''.join(shown)}</ul>" if shown else "",
+        *(f"<div>{escape(text)}</div>" for text in [*more, explanation.bands] if text),
+    )
+
+
 # -------------------------------------------------------------------------------------- estimators
 
 
@@ -346,6 +364,19 @@ def figures_of(calibrator: Any) -> Figures:
 @figures_of.register
 def _figures_of_scale(calibrator: ScaleCalibrator) -> Figures:
     return [("factor on the spread", number(calibrator.factor_))]
+
+
+@figures_of.register
+def _figures_of_conditional(calibrator: ConditionalCalibrator) -> Figures:
+    if calibrator.correction_ is None:
+        return [("covariates", "looked at, and not used: nothing was gained")]
+    learnt = f"location and spread ({calibrator.learner_}), {calibrator.gain():.2g} nats a row"
+    return [
+        ("covariates", ", ".join(calibrator.columns_.names) if calibrator.columns_ else "none"),
+        ("learnt from them", learnt),
+        ("where the model was wrong", "regcal.explain says it"),
+        *figures_of(calibrator.calibrator_),
+    ]
 
 
 @figures_of.register

@@ -486,3 +486,33 @@ def test_skewed_outcomes_that_are_told_beforehand_are_seen_along_their_axis(name
     assert_allclose(
         fitted.transform(dist).cdf(points), expected.transform(dist).cdf(points), atol=1e-9
     )
+
+
+def test_faded_rows_count_less(few_kept, rng):
+    """Forgetting half of one batch is a weight of one half, kept as rows or in cells."""
+    for n_rows in (FEW // 2, MANY):
+        first, second = (
+            (regcal.Normal(np.zeros(n_rows), np.ones(n_rows)), factor * rng.normal(size=n_rows))
+            for factor in (1.0, 2.0)
+        )
+        scale = regcal.get_calibrator("scale")
+        observed = scale.new_observed().add(*first).faded(0.5).add(*second)
+        weighted = scale.new_observed().add(*first, np.full(n_rows, 0.5)).add(*second)
+
+        assert_allclose(observed.total_weight, 1.5 * n_rows)
+        assert_allclose(
+            clone(scale).solve(observed).factor_, clone(scale).solve(weighted).factor_, rtol=1e-9
+        )
+
+
+def test_what_has_faded_away_is_gone(few_kept, rng):
+    """Range, rows and cells are those of what still counts."""
+    for n_rows in (FEW // 2, MANY):
+        observed = regcal.get_calibrator("gp-density").new_observed()
+        for batch in range(4):
+            y = 1000.0 * (batch == 0) + rng.normal(size=n_rows)
+            observed = observed.faded(1e-9).add(regcal.Normal(np.zeros(n_rows), np.ones(n_rows)), y)
+
+        assert observed.targets.high < 100
+        assert len(observed.rows) <= max(n_rows + 1, 1.5 * FEW)
+    assert observed.faded(1e-30).n_rows == 0

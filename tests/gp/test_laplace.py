@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from expectation_propagation import propagated
 from numpy.testing import assert_allclose
 from rows import BASIS, central, tensor_rows
 from scipy import special, stats
@@ -10,6 +11,8 @@ from regcal.gp import (
     RBF,
     BinomialLikelihood,
     DenseDesign,
+    HilbertBasis,
+    Logit,
     Matern52,
     Probit,
     ProcessPrior,
@@ -142,3 +145,49 @@ def test_posterior_variances_agree(rng, likelihood):
     assert_allclose(variance, posterior.row_variance(rows), rtol=1e-8)
     assert_allclose(samples.var(axis=0), variance, rtol=0.15)
     assert_allclose(samples.mean(axis=0), posterior.mean(design), atol=0.1)
+
+
+def few_cells(rng, link):
+    """Return the likelihood of a dozen cells with two coefficients, and its prior."""
+    basis = HilbertBasis(sizes=(2, 1))
+    design = TensorDesign.values(basis, *rng.uniform(-1, 1, (2, 12)))
+    trials = rng.uniform(0.2, 3.0, 12)
+    successes = trials * rng.integers(0, 2, 12)
+    return BinomialLikelihood(design, successes, trials, rng.normal(size=12), link), basis
+
+
+@pytest.mark.parametrize("link", [Probit(), Logit()])
+def test_expectation_propagation_against_quadrature(rng, link):
+    """Evidence and moments are integrals over both coefficients, and those of Laplace are near."""
+    likelihood, basis = few_cells(rng, link)
+    laplace = laplace_posterior(likelihood, ProcessPrior(basis), [1.0, -0.3, 0.0])
+    found = propagated(likelihood, laplace)
+
+    grid, step = np.linspace(-6.0, 6.0, 73, retstep=True)
+    places = laplace.scale * np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
+    logs = [likelihood.value(place) for place in places]
+    density = np.exp(logs + stats.norm.logpdf(places / laplace.scale).sum(axis=1)) * step**2
+    mean = density @ places / density.sum()
+    covariance = np.cov(places.T, aweights=density, ddof=0)
+
+    assert_allclose(found.log_evidence, np.log(density.sum()), atol=0.005)
+    assert_allclose(found.coefficients, mean, atol=0.01)
+    assert_allclose(found.covariance(), covariance, atol=0.02)
+    assert_allclose(laplace.log_evidence, found.log_evidence, atol=0.05)
+    assert_allclose(laplace.coefficients, mean, atol=0.2)
+    error, other = (np.abs(p.coefficients - mean).max() for p in (found, laplace))
+    assert error < 0.2 * other
+
+
+def test_laplace_agrees_with_expectation_propagation(rng):
+    """With some hundred labels, averaged probabilities of both are the same for all purposes."""
+    x0, x1 = rng.uniform(-1, 1, (2, 300))
+    labels = (rng.normal(size=300) < np.sin(3 * x0) + x1).astype(float)
+    design = TensorDesign.values(BASIS, x0, x1)
+    likelihood = BinomialLikelihood(design, labels)
+    laplace = laplace_posterior(likelihood, ProcessPrior(BASIS), [0.3, -0.5, -0.3])
+    other = propagated(likelihood, laplace)
+
+    one, two = (Probit().average(p.mean(design), p.variance(design)) for p in (laplace, other))
+    assert_allclose(one, two, atol=0.01)
+    assert_allclose(laplace.log_evidence, other.log_evidence, atol=0.3)

@@ -15,6 +15,8 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.preprocessing import KBinsDiscretizer
 
 import regcal
+from regcal.calibrators.dirichlet import BandedMap
+from regcal.calibrators.one_vs_rest import DecodedMaps
 from regcal.corrections.additive import Additive, LevelTerm, SmoothTerm
 from regcal.corrections.cross_fit import Correction
 from regcal.corrections.regressors import Fitted
@@ -114,6 +116,15 @@ def binned(attribute, change):
 def spoiled_pieces(**changes):
     """Return a map of three pieces whose parts, each by itself, are fine."""
     good = PiecewiseMap.with_slopes(np.arange(4.0), np.array([1.0, 2.0, 1.0, 3.0]), start=-2.0)
+    return replace(good, **changes)
+
+
+def decoded(**changes):
+    """Return maps of eight thresholds with parts of others."""
+    maps = regcal.BetaCalibrator()
+    maps.coefficients_ = np.ones((8, 3))
+    good = DecodedMaps(maps, np.tri(8, 9), regcal.LeastSquaresDecoder(), 10.0)
+    check_numbers(good)
     return replace(good, **changes)
 
 
@@ -290,6 +301,15 @@ BROKEN = {
     "unequal parts": lambda: spoiled(
         regcal.Mixture([regcal.Normal([0.0], [1.0])] * 2),
         components=[regcal.Normal([0.0], [1.0]), regcal.Normal([0.0, 1.0], [1.0, 1.0])],
+    ),
+    "a code that tells nothing apart": lambda: decoded(matrix=np.ones((8, 9))),
+    "a code of halves": lambda: decoded(matrix=0.5 * np.tri(8, 9)),
+    "a map too few": lambda: decoded(matrix=np.tri(9, 10)),
+    "a decoder that does not decode": lambda: decoded(decoder=None),
+    "a band that is too wide": lambda: BandedMap(np.zeros((5, 5))),
+    "a band of other segments": lambda: spoiled(
+        copy.copy(fitted_calibrator("dirichlet", "normal", 0, STANDARD)),
+        map_=BandedMap(np.zeros((5, 4))),
     ),
     "an interval whose ends are swapped": lambda: regcal.Outcomes.unchecked(LINE[::-1], LINE),
     "an interval with no end": lambda: regcal.Outcomes.unchecked(LINE, np.full(2, np.nan)),

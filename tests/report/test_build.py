@@ -170,6 +170,46 @@ def test_page_of_a_calibrated_model_says_that_no_group_is_wrong(tmp_path):
     assert "<script>document" not in text
 
 
+@pytest.fixture(scope="module")
+def explained():
+    """Return rows that are wrong along a number and for a kind, calibrated and explained."""
+    rng = np.random.default_rng(0)
+    x = {HOSTILE: rng.uniform(size=300), "kind": rng.choice(["a", "b"], 300)}
+    dist = Normal(np.zeros(300), 1.0)
+    y = rng.normal(3.0 * x[HOSTILE], np.where(x["kind"] == "a", 3.0, 1.0))
+    calibrator = regcal.ConditionalCalibrator("additive").fit(dist, y, covariates=x)
+    return y, dist, regcal.explain(calibrator, dist, y, x, unit="days")
+
+
+def test_page_says_where_the_model_was_wrong(explained, tmp_path):
+    """Sentences as text, numbers of segments in a table, curves for the figures."""
+    y, dist, explanation = explained
+    file = regcal.report(y, dist, path=tmp_path / "r.html", explanation=explanation)
+    text = file.read_text(encoding="utf-8")
+    (effect,) = [one for one in explanation.covariates if one.name == "kind"]
+    (shown,) = [one for one in page_data(text)["effects"] if one["name"] == "kind"]
+    segment = next(one for one in explanation.segments if one.segment == "kind = a")
+
+    assert "Where the model was wrong" in text and "days too" in visible(text)
+    assert f"<td>{segment.factor:.2f}</td>" in text
+    assert shown["labels"] == ["a", "b"]
+    assert_allclose(shown["shift"]["curve"], effect.shift, rtol=1e-4)
+    assert_allclose(shown["factor"]["segments"][0][2], segment.factor, rtol=1e-4)
+    assert "<script>document" not in text
+
+
+def test_page_of_an_explanation_without_effects_says_so(tmp_path):
+    """Nothing is drawn."""
+    y, truth, _ = toy(50)
+    nothing = regcal.Explanation((), (), "none", 0.0, 50, 0, "")
+    text = regcal.report(y, truth, path=tmp_path / "r.html", explanation=nothing).read_text("utf-8")
+
+    assert "No covariate tells where the model is wrong" in text
+    assert 'id="covariate"' not in text
+    with pytest.raises(TypeError, match="explanation must be what"):
+        regcal.report(y, truth, path=tmp_path / "r.html", explanation=True)
+
+
 # --------------------------------------------------------------------------------------- bad input
 
 
@@ -477,3 +517,22 @@ def test_hostile_text_does_nothing_in_the_browser(browser, tmp_path):
     assert browser.find_element("tag name", "h1").text == HOSTILE
     assert HOSTILE in reading(browser)
     assert browser.get_log("browser") == []
+
+
+def test_effects_of_covariates_are_drawn_one_by_one(browser, explained, tmp_path):
+    """The choice of a covariate changes both figures, and the console is silent."""
+    from selenium.webdriver.support.ui import Select
+
+    y, dist, explanation = explained
+    file = regcal.report(y, dist, path=tmp_path / "r.html", explanation=explanation)
+    browser.get_log("browser")
+    browser.get(file.as_uri())
+    title = "Chart.getChart('factor').options.scales.x.title.text"
+    names = []
+    for k in range(len(explanation.covariates)):
+        Select(browser.find_element("id", "covariate")).select_by_index(k)
+        names.append(ask(browser, title))
+
+    assert names == [one.name for one in explanation.covariates]
+    assert browser.get_log("browser") == []
+    assert ask(browser, "document.documentElement.scrollWidth <= window.innerWidth")

@@ -12,7 +12,7 @@ from typing import Protocol, Self
 import numpy as np
 
 from regcal._validation import Array
-from regcal.calibrators.held_out import HeldOut
+from regcal.calibrators.held_out import HeldOut, that_count
 from regcal.calibrators.targets import Targets, power_of_two
 
 # So many points are kept as they are. They take 8 MB.
@@ -185,6 +185,11 @@ class Cells:
     def scaled(self, factor: float) -> "Cells":
         """Return the points with their weights multiplied."""
         return replace(self, parts=tuple(part.scaled(factor) for part in self.parts))
+
+    def faded(self, factor: float) -> "Cells":
+        """Return the points with their weights multiplied, without those that hardly count."""
+        points = self.points().scaled(factor)
+        return replace(self, parts=(points.where(that_count(points.weights)),))
 
     def moved(self, coordinates: Coordinates, rows: HeldOut) -> "Cells":
         """Return the points in other coordinates; where these ask for more, rows stand for all."""

@@ -136,6 +136,11 @@ class ConditionalCalibrator(Calibrator):
         self.support = support
         self.step = step
 
+    def gain(self) -> float:
+        """Return what the correction is worth, in nats a row, on rows it was not learnt from."""
+        scores = {score.name: score.log_score for score in self.scores_}
+        return scores[self.learner_] - scores["none"]
+
     def _solve(self, observed: Observed) -> None:
         support = observed.targets.support
         rows = observed.modest_rows.through(support).merged()

@@ -22,7 +22,7 @@ from regcal.calibrators.cells import (
     number_cells,
     target_cells,
 )
-from regcal.calibrators.gp_fitted import ProcessCalibrator
+from regcal.calibrators.gp_fitted import ProcessCalibrator, earlier_process
 from regcal.calibrators.gp_steps import IdentityPrior, Prior, fit_map_process, limited
 from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.observed import Observed
@@ -302,6 +302,7 @@ def fit_paths(
     axes: MapAxes,
     prior: Prior,
     kernel: Kernel | None,
+    earlier: FittedProcess | None,
 ) -> FittedProcess:
     """Fit the process so that eta at the outcomes looks standard normal, and increases."""
     columns = prior.columns(points.u)
@@ -322,7 +323,8 @@ def fit_paths(
             intervals.terms(basis, axes, prior),
         )
 
-    return fit_map_process(likelihood, points.weights.sum() + intervals.weight, prior, kernel)
+    n_rows = points.weights.sum() + intervals.weight
+    return fit_map_process(likelihood, n_rows, prior, kernel, earlier)
 
 
 class DensityCalibrator(ProcessCalibrator):
@@ -391,6 +393,7 @@ class DensityCalibrator(ProcessCalibrator):
             points = points.merged()
         barrier = barrier_points(observed.rows, self.start_, self.axes_)
         ends = IntervalPoints.of(intervals, self.start_, self.axes_)
-        self.process_ = fit_paths(points, ends, barrier, self.axes_, self.prior_, self.kernel)
+        how = (self.axes_, self.prior_, self.kernel, earlier_process(observed))
+        self.process_ = fit_paths(points, ends, barrier, *how)
         surface = self.prior_.surface(self.process_, self.axes_, self.start_)
         self.map_ = self.prior_.checked(surface, outcomes, intervals, observed.rows)

@@ -10,10 +10,17 @@ from regcal._validation import Array, as_float_array
 from regcal.calibrators.axes import LARGEST_PROBIT, MapAxes
 from regcal.calibrators.base import Calibrator
 from regcal.calibrators.gp_steps import Prior
+from regcal.calibrators.observed import Observed
 from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Transformed
 from regcal.gp import FittedProcess
 from regcal.maps import ProbitMap, Surface
+
+
+def earlier_process(observed: Observed) -> FittedProcess | None:
+    """Return the process that was learnt from nearly the same rows, if any was."""
+    earlier = observed.earlier
+    return earlier.process_ if isinstance(earlier, ProcessCalibrator) else None
 
 
 class ProcessCalibrator(Calibrator):

@@ -20,7 +20,7 @@ from regcal.calibrators.cells import (
     Points,
     number_cells,
 )
-from regcal.calibrators.gp_fitted import ProcessCalibrator
+from regcal.calibrators.gp_fitted import ProcessCalibrator, earlier_process
 from regcal.calibrators.gp_steps import (
     FlatPrior,
     IdentityPrior,
@@ -125,11 +125,13 @@ def fit_pairs(
     axes: MapAxes,
     prior: Prior,
     kernel: Kernel | None,
+    earlier: FittedProcess | None,
     known: FittedProcess | None = None,
 ) -> FittedProcess:
     """Fit the process to how often Y <= t where the base's probit is u.
 
-    With the hyper-parameters of a known process, if one is passed.
+    With the hyper-parameters of a known process, if one is passed; else their search begins where
+    an earlier one ended.
     """
     u, rate = pairs.values
     n_rows = pairs.weights.sum() / len(thresholds)
@@ -144,7 +146,7 @@ def fit_pairs(
 
     if known is not None:
         return known.refitted(likelihood(known.basis))
-    return fit_map_process(likelihood, n_rows, prior, kernel)
+    return fit_map_process(likelihood, n_rows, prior, kernel, earlier)
 
 
 class GPCalibrator(ProcessCalibrator):
@@ -237,7 +239,8 @@ class GPCalibrator(ProcessCalibrator):
             self.prediction_thresholds_ = observed.targets.thresholds(self.prediction_thresholds)
         self.start_ = self.prior_.start(outcomes, intervals)
         known = started_pairs(pairs, self.start_)
-        fitted = (self.thresholds_, self.axes_, self.prior_, self.kernel)
+        earlier = earlier_process(observed)
+        fitted = (self.thresholds_, self.axes_, self.prior_, self.kernel, earlier)
         process: FittedProcess | None = None
 
         def learn(expected: list[Points]) -> Callable[[Distribution], Distribution]:

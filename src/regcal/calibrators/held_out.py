@@ -22,6 +22,10 @@ MAX_ROWS = 2**14
 # Parts are joined when there are so many of them.
 _MAX_PARTS = 256
 
+# What is forgotten, when all else is, is left out once it holds less than this share of all weight.
+# It is how many rows a short memory keeps: with steps of a tenth of its rows, 11 half-lives.
+_NEXT_TO_NOTHING = 2.0**-14
+
 # Sampled rows of classes that cannot be joined are tabulated at these probits.
 _PROBITS = np.linspace(-6.0, 6.0, 97)
 
@@ -268,6 +272,18 @@ class Sample:
         most = MAX_ROWS * (1.0 if kept.complete else 1.5)
         return kept.trimmed() if len(kept) > most or len(kept.parts) > _MAX_PARTS else kept
 
+    def faded(self, factor: float) -> Self:
+        """Return the rows with their weights multiplied, without those that hardly count.
+
+        Where rows have been dropped, those left stand for them, and none is left out.
+        """
+        whole = self._whole()
+        (rows,) = whole.parts
+        rows = rows.reweighted(factor * rows.weights)
+        if self.complete:
+            rows = rows.take(that_count(rows.weights))
+        return replace(whole, parts=(rows,), dropped=factor * whole.dropped)
+
     def trimmed(self) -> Self:
         """Return at most `MAX_ROWS` rows, in one part where that is possible."""
         if len(self) <= MAX_ROWS:
@@ -316,6 +332,13 @@ class Sample:
 
     def _whole(self) -> Self:
         return self if len(self.parts) == 1 and len(self) <= MAX_ROWS else self.trimmed()
+
+
+def that_count(weights: Array) -> np.ndarray:
+    """Return the places of all but the lightest, which together are next to nothing of all."""
+    order = np.argsort(weights, kind="stable")
+    shares = np.cumsum(weights[order])
+    return np.sort(order[shares > _NEXT_TO_NOTHING * weights.sum()])
 
 
 def _joined_covariates(parts: Sequence[Covariates | None]) -> Covariates | None:

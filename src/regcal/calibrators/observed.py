@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 # Rows that are looked at together.
 _BLOCK = 2**16
 
+# What counts for less than this part of a row, all together, is as good as nothing.
+_NOTHING = 2.0**-20
+
 
 class Observed(WithoutCaches):
     """What a calibrator needs of calibration rows, in bounded memory.
@@ -47,6 +50,9 @@ class Observed(WithoutCaches):
     ----------
     n_rows : int
         Number of rows.
+    earlier : Calibrator, optional
+        One that was learnt from nearly the same rows: where a method searches, it may begin where
+        that ended.
 
     Examples
     --------
@@ -57,6 +63,8 @@ class Observed(WithoutCaches):
     >>> scale.solve(monday.merge(tuesday)).factor_
     1.5
     """
+
+    earlier: "Calibrator | None" = None
 
     def __init__(self, calibrator: "Calibrator", targets: Targets | None = None) -> None:
         self.calibrator = calibrator
@@ -161,9 +169,52 @@ class Observed(WithoutCaches):
     def part(self, calibrator: "Calibrator", which: Sequence[int]) -> "Observed":
         """Return what another calibrator would have observed, given which coordinates are its."""
         part = copy.copy(self)  # without what was derived
-        part.calibrator = calibrator
+        part.calibrator, part.earlier = calibrator, None
         part._cells = None if self._cells is None else tuple(self._cells[k] for k in which)
         return part
+
+    def after(self, earlier: "Calibrator | None") -> "Observed":
+        """Return the same, beside what was learnt from nearly the same rows."""
+        later = copy.copy(self)
+        later.earlier = earlier
+        return later
+
+    # --------------------------------------------------------------------------------- forgetting
+
+    @property
+    def total_weight(self) -> float:
+        """The number of rows that what was observed counts for."""
+        return float(self._targets.weights.sum())
+
+    def faded(self, factor: float) -> "Observed":
+        """Return the same with all weights multiplied, without what hardly counts any more.
+
+        Range and support are those of the rows that still count.
+
+        Parameters
+        ----------
+        factor : float
+            Between 0 and 1.
+
+        Returns
+        -------
+        Observed
+        """
+        if factor == 1 or self.n_rows == 0:
+            return self
+        if factor * self.total_weight < _NOTHING:
+            return Observed(self.calibrator)
+        faded = copy.copy(self)  # without what was derived
+        faded._sample = self._sample.faded(factor)
+        rows = faded.rows_as_given
+        share = factor * self.total_weight / rows.weights.sum()
+        faded._targets = Targets.of_outcomes(rows.seen, share * rows.weights)
+        faded.fixed = False
+        if self._cells is None:
+            faded.n_rows = len(rows)
+        else:
+            faded._cells = tuple(cells.faded(factor) for cells in self._cells)
+        return faded
 
     # ------------------------------------------------------------------------------------- adding
 
@@ -190,9 +241,13 @@ class Observed(WithoutCaches):
 
     def add_rows(self, rows: HeldOut) -> Self:
         """Add rows that have been checked and will not change."""
-        Support.given(*self._asked).check(rows.seen)  # before anything of them is kept
+        self.check(rows)  # before anything of them is kept
         self._targets = self._targets.merge(Targets.of_outcomes(rows.seen, rows.weights))
         return self._blocks(rows)
+
+    def check(self, rows: HeldOut) -> None:
+        """Refuse outcomes that cannot be seen through the support that was given."""
+        Support.given(*self._asked).check(rows.seen)
 
     def _blocks(self, rows: HeldOut) -> Self:
         if len(rows) <= _BLOCK:

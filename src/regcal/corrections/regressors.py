@@ -46,24 +46,34 @@ class Fitted:
 
 @dataclass(frozen=True)
 class RegressorLearner(Learner):
-    """Learns with two regressors: one for the mean of outcomes, one for the mean of squares."""
+    """Learns with two regressors: one for the mean of outcomes, one for the mean of squares.
+
+    Parameters
+    ----------
+    shift, squares : estimator
+    few_values : bool
+        Whether they are trained on at most 250 values of each number.
+    """
 
     shift: Any
     squares: Any
+    few_values: bool = False
 
     def learn_shift(self, columns: Covariates, outcomes: Array, weights: Array) -> Regression:
         """Return the mean of outcomes as a function of covariates."""
-        return Fitted(_fitted(self.shift, columns, outcomes, weights))
+        return Fitted(self._fitted(self.shift, columns, outcomes, weights))
 
     def learn_log_factor(self, columns: Covariates, squares: Array, weights: Array) -> Regression:
         """Return half the log of the mean of squares as a function of covariates."""
         mean = float(squares @ weights / weights.sum())
         squares = np.maximum(squares, 1e-12 * mean)  # which a gamma distribution asks for
-        return Fitted(_fitted(self.squares, columns, squares, weights), True, 1e-3 * mean)
+        return Fitted(self._fitted(self.squares, columns, squares, weights), True, 1e-3 * mean)
 
-
-def _fitted(regressor: Any, columns: Covariates, y: Array, weights: Array) -> Any:
-    return clone(regressor).fit(as_table(columns), y, sample_weight=weights)
+    def _fitted(self, regressor: Any, columns: Covariates, y: Array, weights: Array) -> Any:
+        table = as_table(columns)
+        if self.few_values:
+            table = np.column_stack([_snapped(column) for column in table.T])
+        return clone(regressor).fit(table, y, sample_weight=weights)
 
 
 def trees(columns: Covariates) -> RegressorLearner:
@@ -75,12 +85,26 @@ def trees(columns: Covariates) -> RegressorLearner:
     return RegressorLearner(
         HistGradientBoostingRegressor(**known, **_SHIFT_TREES),
         HistGradientBoostingRegressor(**known, **_SQUARE_TREES),
+        few_values=True,
     )
 
 
 def as_table(columns: Covariates) -> Array:
     """Return the columns as numbers, categories by their place, nan where one is missing."""
     return np.column_stack([_as_numbers(column) for column in columns.columns])
+
+
+def _snapped(values: Array) -> Array:
+    """Return numbers with few distinct values, each the quantile next below it.
+
+    Trees look at no more of them, and scikit-learn's take longer to find them with weights than to
+    grow.
+    """
+    known = np.unique(values[~np.isnan(values)])
+    if len(known) <= _MOST_LEVELS:
+        return values
+    kept = known[np.linspace(0, len(known) - 1, _MOST_LEVELS).astype(int)]
+    return np.where(np.isnan(values), np.nan, kept[np.searchsorted(kept, values, "right") - 1])
 
 
 def _as_numbers(column: Column) -> Array:

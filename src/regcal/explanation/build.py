@@ -27,7 +27,12 @@ from regcal.explanation.effects import (
     values_of,
     width_of,
 )
-from regcal.explanation.findings import CovariateEffect, ExplainedSegment, Explanation
+from regcal.explanation.findings import (
+    CovariateEffect,
+    ExplainedSegment,
+    Explanation,
+    cost_along,
+)
 from regcal.explanation.importance import importances
 from regcal.metrics._inputs import checked_outcomes
 from regcal.regressor import CalibratedRegressorCV
@@ -118,11 +123,12 @@ def explain(
         worth = importances(some, support, outcomes[used[rows]], weights[used[rows]], rng)
     given = GivenRows(some, weights[used[rows]], segments, rows)
     effects = _covariate_effects(given, _some(np.arange(len(rows)), _MOST_ASKED, rng), worth)
+    found = _explained_segments(given)
     return Explanation(
-        _explained_segments(given),
-        tuple(sorted(effects, key=lambda one: -_sort_key(one))),
+        found,
+        tuple(sorted(effects, key=lambda one: -cost_along(found, one.name))),
         " and ".join(sorted({part.calibrator.learner_ for part in parts} - {"none"})),
-        float(np.mean([_gain(part.calibrator) for part in parts])),
+        float(np.mean([part.calibrator.gain() for part in parts])),
         len(used),
         len(rows) if worth else 0,
         _BANDS,
@@ -190,12 +196,6 @@ def _part(
     own = None if known is None or calibrator.columns_ is None else calibrator.columns_.read(known)
     columns = calibrator._columns(dist, own)
     return None if columns is None else Part(dist, calibrator, columns)
-
-
-def _gain(calibrator: ConditionalCalibrator) -> float:
-    """Return what the correction is worth on rows that it was not learnt from."""
-    scores = {score.name: score.log_score for score in calibrator.scores_}
-    return scores[calibrator.learner_] - scores["none"]
 
 
 # -------------------------------------------------------------------------------- what is answered
@@ -304,14 +304,6 @@ def _covariate_effects(
         sizes = Sizes.mean([along(part, probe, shares, weights, given.width) for part in parts])
         effects.append(_effect(probe, sizes, *worth.get(column.name, (np.nan, np.nan))))
     return effects
-
-
-def _sort_key(effect: CovariateEffect) -> float:
-    """Return the importance of a covariate, or how far its effect on the location reaches."""
-    known = np.isfinite(effect.importance)
-    return (
-        effect.importance if known else float(np.ptp(effect.shift[1])) if effect.shift.size else 0.0
-    )
 
 
 def _effect(

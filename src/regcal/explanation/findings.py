@@ -1,5 +1,6 @@
 """What an explanation says: effects of covariates as objects, sentences and tables."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -82,6 +83,16 @@ class ExplainedSegment:
         """The factor with its band."""
         return Size(self.factor, self.factor_lower, self.factor_upper)
 
+    @property
+    def cost_of_location(self) -> float:
+        """What the shift costs in nats a row, about: half its square in spreads."""
+        return 0.5 * self.spreads**2
+
+    def cost_of_spread(self, usual: float = 1.0) -> float:
+        """Return what a factor other than the usual one costs in nats a row, about."""
+        factor = self.factor / usual
+        return 0.5 * (factor**2 - 1.0) - float(np.log(factor))
+
     def said_of_location(self, unit: str = "") -> str:
         """Return in words by how much predictions were too high or too low."""
         much = "too little" if self.shift > 0 else "too much"
@@ -123,7 +134,8 @@ class CovariateEffect:
         of other learners, those of the mean of as many rows as the segment of a value has.
     importance : float
         What the log score of the rows loses, in nats a row, if the calibrator gets the values of
-        other rows; nan if no outcomes were given.
+        other rows in this column alone; nan if no outcomes were given. It is too large where other
+        covariates together say the same, since the calibrator then gets contradictions.
     standard_error : float
         Of the importance.
 
@@ -159,7 +171,7 @@ class Explanation:
     segments : tuple of ExplainedSegment
         All rows together first, then the segments of each covariate in their order.
     covariates : tuple of CovariateEffect
-        The most important first.
+        First those along whose segments the model was most wrong.
     learner : str
         What learnt the effects: "additive", "trees", "regressors", or "none" if none was worth it.
     gain : float
@@ -220,6 +232,24 @@ class Explanation:
             for k, value in enumerate(one.values.tolist())
         )
 
+    def bars(self, effect: CovariateEffect, name: str) -> Array:
+        """Return where segments of a covariate are drawn.
+
+        Parameters
+        ----------
+        effect : CovariateEffect
+        name : {"shift", "factor"}
+
+        Returns
+        -------
+        ndarray of shape (n_segments, 4)
+            Centre, lower end of the band, mean, upper end; without those that have no centre.
+        """
+        own = [one for one in self.segments if one.covariate == effect.name]
+        names = ("centre", f"{name}_lower", name, f"{name}_upper")
+        rows = [[getattr(one, field) for field in names] for one in own if np.isfinite(one.centre)]
+        return np.array(rows).reshape(-1, 4)
+
     def sentences(self) -> list[str]:
         """Return what the model got wrong, in words: what costs most first.
 
@@ -233,9 +263,9 @@ class Explanation:
         for one in self.segments:
             own = one is everywhere
             if one.location.excludes(0.0) and (own or one.location.excludes(everywhere.shift)):
-                said.append((0.5 * one.spreads**2, one.said_of_location(self.unit)))
+                said.append((one.cost_of_location, one.said_of_location(self.unit)))
             if one.spread.excludes(1.0) and (own or one.spread.excludes(everywhere.factor)):
-                said.append((_cost_of_spread(one.factor), one.said_of_spread()))
+                said.append((one.cost_of_spread(), one.said_of_spread()))
         return [text for _, text in sorted(said, key=lambda pair: -pair[0])]
 
     def headline(self) -> str:
@@ -249,8 +279,9 @@ class Explanation:
 
     def importances(self) -> str:
         """Return the most important covariates in words; nothing without outcomes."""
-        known = [one for one in self.covariates if np.isfinite(one.importance)][:_NAMED]
-        named = ", ".join(f"{one.name} {one.importance:.2g}" for one in known)
+        known = [one for one in self.covariates if np.isfinite(one.importance)]
+        first = sorted(known, key=lambda one: -one.importance)[:_NAMED]
+        named = ", ".join(f"{one.name} {one.importance:.2g}" for one in first)
         return (
             f"Importance in nats a row, on {self.n_scored:,} given rows: {named}." if known else ""
         )
@@ -268,6 +299,9 @@ class Explanation:
         return notebook_card(self)
 
 
-def _cost_of_spread(factor: float) -> float:
-    """Return what a wrong spread costs in nats a row: (f² - 1) / 2 - log f."""
-    return 0.5 * (factor**2 - 1.0) - float(np.log(factor))
+def cost_along(segments: Sequence[ExplainedSegment], covariate: str) -> float:
+    """Return what the errors in the segments of a covariate cost, in nats a row, about."""
+    usual = segments[0].factor
+    own = [one for one in segments if one.covariate == covariate]
+    costs = [one.cost_of_location + one.cost_of_spread(usual) for one in own]
+    return float(np.average(costs, weights=[one.n_rows for one in own]))

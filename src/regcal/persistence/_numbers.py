@@ -38,7 +38,7 @@ from regcal.calibrators.pit import PITCalibrator
 from regcal.calibrators.scale import ScaleCalibrator
 from regcal.calibrators.stack import StackCalibrator
 from regcal.calibrators.support import Support
-from regcal.codes import LeastSquaresDecoder, code_matrix
+from regcal.codes import LeastSquaresDecoder, tells_apart
 from regcal.corrections.additive import Additive, LevelTerm, SmoothTerm
 from regcal.corrections.cross_fit import Correction
 from regcal.corrections.regressors import Fitted
@@ -713,8 +713,8 @@ def _columns_of(maps: Any) -> int:
 
 
 def _unions_have_maps(maps: DecodedMaps) -> bool:
-    code_matrix(maps.matrix, maps.matrix.shape[1])
-    return _columns_of(maps.maps) == len(maps.matrix) and hasattr(maps.decoder, "masses")
+    code = bool(np.isin(maps.matrix, (0.0, 1.0)).all()) and tells_apart(maps.matrix)
+    return code and _columns_of(maps.maps) == len(maps.matrix) and hasattr(maps.decoder, "masses")
 
 
 def _segments_have_maps(calibrator: OneVsRestCalibrator) -> bool:

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from regcal.explanation import CovariateEffect, ExplainedSegment, Explanation, explain
+from regcal._validation import Array
+from regcal.explanation import CovariateEffect, Explanation, explain
 from regcal.plots._base import BLUE, GREY, VERMILLION, Display
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class ExplanationDisplay(Display):
         ----------
         explanation : Explanation
         covariates : int or sequence of str, default=3
-            How many covariates are drawn, the most important first, or which.
+            How many covariates are drawn, those with the largest errors first, or which.
 
         Returns
         -------
@@ -94,13 +95,9 @@ class ExplanationDisplay(Display):
         )
         self.ax_ = self.axes_[0, 0]
         for (above, below), effect in zip(self.axes_.T, shown, strict=True):
-            segments = [
-                one
-                for one in self.explanation.segments
-                if one.covariate == effect.name and np.isfinite(one.centre)
-            ]
-            _draw(above, effect, effect.shift, [_bar(one, "shift") for one in segments], 0.0)
-            _draw(below, effect, effect.factor, [_bar(one, "factor") for one in segments], 1.0)
+            shifts, factors = (self.explanation.bars(effect, n) for n in ("shift", "factor"))
+            _draw(above, effect, effect.shift, shifts, 0.0)
+            _draw(below, effect, effect.factor, factors, 1.0)
             below.set(xlabel=effect.name, yscale="log")
             above.set_title(_titled(effect), fontsize="medium")
         self._label()
@@ -129,18 +126,7 @@ class ExplanationDisplay(Display):
         return [known[name] for name in covariates]
 
 
-Bar = tuple[float, float, float, float]
-
-
-def _bar(segment: ExplainedSegment, name: str) -> Bar:
-    """Return where a segment is drawn: its centre, the lower end, the mean, and the upper end."""
-    ends = (getattr(segment, f"{name}{end}") for end in ("_lower", "", "_upper"))
-    return (segment.centre, *ends)
-
-
-def _draw(
-    ax: "Axes", effect: CovariateEffect, curve: np.ndarray, bars: Sequence[Bar], right: float
-) -> None:
+def _draw(ax: "Axes", effect: CovariateEffect, curve: Array, bars: Array, right: float) -> None:
     lower, middle, upper = curve
     ax.axhline(right, color=GREY, linewidth=1, linestyle=":")
     alone = "this covariate by itself"
@@ -154,8 +140,8 @@ def _draw(
         place = effect.values + 0.12
         ax.errorbar(place, middle, ends, color=BLUE, fmt="s", markersize=4, label=alone)
         ax.set_xticks(effect.values, [*effect.labels])
-    if bars:
-        x, low, mean, high = np.array(bars).T
+    if len(bars):
+        x, low, mean, high = bars.T
         if effect.kind != "number":
             x = x - 0.12
         ends = [mean - low, high - mean]

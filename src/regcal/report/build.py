@@ -14,6 +14,7 @@ from regcal._validation import check_weights
 from regcal._version import __version__
 from regcal.audit import Audit
 from regcal.audit.findings import shown_p
+from regcal.explanation import Explanation
 from regcal.metrics._inputs import checked_outcomes
 from regcal.metrics.thresholds import DEFAULT_THRESHOLDS
 from regcal.report.content import Content, compute_content
@@ -32,6 +33,7 @@ def report(
     row_names: Sequence[Any] | None = None,
     thresholds: Any = DEFAULT_THRESHOLDS,
     audit: Audit | None = None,
+    explanation: Explanation | None = None,
     sample_weight: Any = None,
     random_state: Any = 0,
 ) -> Path:
@@ -63,6 +65,9 @@ def report(
         Where threshold calibration is judged.
     audit : Audit, optional
         What `regcal.audit` found in these rows of `dist`, for a section on groups and covariates.
+    explanation : Explanation, optional
+        What `regcal.explain` says of the model before calibration, for a section on where it was
+        wrong.
     sample_weight : array-like of shape (n_rows,), optional
     random_state : int, RandomState, Generator or None, default=0
         For simulated tests, and for the choice of rows where there are many.
@@ -89,6 +94,12 @@ def report(
     labels = _checked_names(names, len(dists))
     weights = check_weights(sample_weight, len(outcomes))
     _check_audit(audit, int(np.count_nonzero(weights)))
+    if explanation is not None and not isinstance(explanation, Explanation):
+        msg = (
+            "explanation must be what regcal.explain(model, X, …) returned, got "
+            f"{type(explanation).__name__}."
+        )
+        raise TypeError(msg)
     file = Path(path)
     if not file.parent.is_dir() or file.is_dir():
         msg = f"Cannot write the report to {str(file)!r}: name a file in a folder that exists."
@@ -100,6 +111,7 @@ def report(
         thresholds=thresholds,
         row_names=_checked_row_names(row_names, len(outcomes)),
         audit=audit,
+        explanation=explanation,
         random_state=random_state,
     )
     file.write_text(_render(content, str(title), str(target_name)), encoding="utf-8")

@@ -10,6 +10,7 @@ from regcal._validation import Array
 from regcal.audit import Audit
 from regcal.distributions import Distribution
 from regcal.distributions.masses import point_masses, points_beside
+from regcal.explanation import Explanation
 from regcal.metrics.calibration import (
     CoverageCurve,
     PitHistogram,
@@ -75,6 +76,7 @@ class Content:
     models: list[ModelContent]
     explorer: list[ExplorerRow]
     audit: Audit | None = None
+    explanation: Explanation | None = None
 
     def score_table(self) -> list[list[str]]:
         """Return the cells of the score table, metric by metric."""
@@ -85,7 +87,22 @@ class Content:
         return {
             "models": [_model_data(model) for model in self.models],
             "explorer": [vars(row) for row in self.explorer],
+            "effects": [] if self.explanation is None else _effects_data(self.explanation),
         }
+
+
+def _effects_data(explanation: Explanation) -> list[dict[str, Any]]:
+    """Return each covariate's curves, and its segments with centre, lower end, mean, upper end."""
+    return [
+        {
+            **{name: getattr(one, name) for name in ("name", "labels", "values")},
+            **{
+                name: {"curve": getattr(one, name), "segments": explanation.bars(one, name)}
+                for name in ("shift", "factor")
+            },
+        }
+        for one in explanation.covariates
+    ]
 
 
 def _model_data(model: ModelContent) -> dict[str, Any]:
@@ -112,6 +129,7 @@ def compute_content(
     thresholds: Any,
     row_names: list[str] | None,
     audit: Audit | None,
+    explanation: Explanation | None,
     random_state: Any,
 ) -> Content:
     """Return the report's content; large data are represented by random rows."""
@@ -129,7 +147,7 @@ def compute_content(
     comparison = compare(outcomes[scored], parts, weights[scored], thresholds=grid)
     explored = _some(rows, _MAX_EXPLORER_ROWS, rng)
     explorer = _explorer_rows(outcomes, list(dists.values()), explored, row_names)
-    return Content(len(used), len(rows), comparison, models, explorer, audit)
+    return Content(len(used), len(rows), comparison, models, explorer, audit, explanation)
 
 
 def _some(rows: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:

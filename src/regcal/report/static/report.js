@@ -153,6 +153,46 @@
     });
   }
 
+  // ------------------------------------------------------------------------- effects of covariates
+
+  // Points with ranges: a line from end to end for each, with gaps between them.
+  function ranges(label, segments, tint) {
+    const path = segments.flatMap(([x, low, mean, high]) => [{ x, y: low }, { x, y: mean }, { x, y: high }, { x, y: NaN }]);
+    const radius = (context) => (context.dataIndex % 4 === 1 ? 4 : 0);
+    return line(label, path, { borderColor: tint, backgroundColor: tint, pointRadius: radius, pointHitRadius: radius });
+  }
+
+  function drawEffect(id, effect, right, title) {
+    const old = Chart.getChart(id);
+    if (old) { charts.splice(charts.indexOf(old), 1); old.destroy(); }
+    const [lower, middle, upper] = effect[id].curve;
+    const x = effect.values;
+    const level = { borderColor: colour("muted"), borderWidth: 1, borderDash: [2, 3], quiet: true, pointHitRadius: 0 };
+    const ends = [Math.min(...x), Math.max(...x)];
+    const byItself = "by itself";
+    const datasets = [
+      line("", ends.map((end) => ({ x: end, y: right })), level),
+      ranges("rows of a segment", effect[id].segments, colour("first")),
+    ];
+    let horizontal = axis(effect.name, {});
+    if (effect.labels.length) {
+      datasets.push(ranges(byItself, x.map((value, k) => [value + 0.15, lower[k], middle[k], upper[k]]), colour("last")));
+      horizontal = axis(effect.name, { min: ends[0] - 0.5, max: ends[1] + 0.5 });
+      const named = (value) => (x.includes(value) ? effect.labels[x.indexOf(value)] : "");
+      horizontal.ticks = { ...horizontal.ticks, stepSize: 1, maxTicksLimit: 20, callback: named };
+    } else {
+      datasets.push(...band(x, lower, upper), line(byItself, points(x, middle), { borderColor: colour("last"), backgroundColor: colour("last") }));
+    }
+    draw(id, datasets, horizontal, axis(title, {}), {});
+  }
+
+  function drawEffects() {
+    if (!data.effects.length) return;
+    const effect = data.effects[Number(element("covariate").value)];
+    drawEffect("shift", effect, 0, "Shift of the median");
+    drawEffect("factor", effect, 1, "Factor on the spread");
+  }
+
   // ------------------------------------------------------------------------------------ explorer
 
   const state = { row: 0, t: 0 };
@@ -277,6 +317,7 @@
     explorer.cdf = explorer.density = undefined;
     drawErrors();
     drawCoverage();
+    drawEffects();
     drawReliability();
     showColourKey();
     drawPit();
@@ -285,6 +326,10 @@
 
   addOptions("row", data.explorer.map((row, k) => [k, `${row.name} (${data.target}${row.outcome[0] === row.outcome[1] ? " =" : ":"} ${seen(row)})`]));
   addOptions("line", models[0].thresholds.map((t, k) => [k, `t = ${short(t)}`]));
+  if (data.effects.length) {
+    addOptions("covariate", data.effects.map((effect, k) => [k, effect.name]));
+    element("covariate").addEventListener("change", drawEffects);
+  }
   element("row").addEventListener("change", () => setRow(Number(element("row").value)));
   element("previous").addEventListener("click", () => setRow(state.row - 1));
   element("next").addEventListener("click", () => setRow(state.row + 1));

@@ -1,0 +1,329 @@
+"""A calibrator of a stream."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from regcal._inspection import Auditable
+from regcal._validation import Array, as_float_array, check_weights
+from regcal.calibrators import Calibrator, IdentityCalibrator, get_calibrator
+from regcal.calibrators.held_out import HeldOut
+from regcal.calibrators.support import Support
+from regcal.distributions import Distribution, as_distribution
+from regcal.metrics.calibration import pit
+from regcal.online.levels import AdaptiveLevels
+from regcal.online.tracks import Track, log_scores, shared
+
+# Half-lives that are compared, in rows.
+# benchmarks/streams.py: of each kind of stream, the best of them is within 0.01 nats of the truth.
+HALF_LIVES = (np.inf, 3000.0, 1000.0, 300.0, 100.0)
+
+
+# So many rows are kept, at most, before they are judged and taken in together.
+_MOST_WAITING = 256
+
+
+class OnlineCalibrator(Auditable, BaseEstimator):
+    """Calibrate a stream, forgetting what is old.
+
+    Rows count half after a half-life. Whatever the calibrator needs of rows are sums of weights, so
+    that forgetting is a factor, and memory and cost per row do not grow. It is fitted anew whenever
+    a fifth of what it counts is new.
+
+    Parameters
+    ----------
+    calibrator : Calibrator or str
+        What is learnt again and again; a name as `regcal.get_calibrator` knows it.
+    half_life : "auto", float or sequence of float, default="auto"
+        In rows, or in the unit of `time` if that is passed to `update`; ``inf`` forgets nothing.
+        Of several, the one that has predicted best of late is used: each predicts rows before
+        it learns from them. "auto" compares 100, 300, 1000, 3000 and ``inf`` rows.
+    random_state : int, default=0
+        For PIT values of outcomes with point masses, which are drawn.
+
+    Attributes
+    ----------
+    half_life_ : float
+        The half-life in use.
+    calibrator_ : Calibrator
+        Fitted, in use; the identity as long as that predicts best.
+    n_rows_seen_ : int
+        Number of rows so far.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal import Normal
+    >>> from regcal.online import OnlineCalibrator
+    >>> rng = np.random.default_rng(0)
+    >>> stream = OnlineCalibrator("scale")
+    >>> for day in range(100):
+    ...     predicted = Normal(np.zeros(10), np.ones(10))
+    ...     spread = 1.0 if day < 50 else 2.0  # the world changes
+    ...     stream = stream.update(predicted, spread * rng.normal(size=10))
+    >>> stream.half_life_, stream.transform(Normal([0.0], [1.0])).std().round(1)
+    (100.0, array([1.9]))
+    """
+
+    waiting_: tuple[HeldOut, ...]
+    waiting_times_: Array
+    n_rows_seen_: int
+
+    def __init__(self, calibrator: Any, half_life: Any = "auto", *, random_state: int = 0) -> None:
+        self.calibrator = calibrator
+        self.half_life = half_life
+        self.random_state = random_state
+
+    # ------------------------------------------------------------------------------------- update
+
+    def fit(
+        self,
+        dist: Any,
+        y: Any,
+        sample_weight: Any = None,
+        covariates: Any = None,
+        *,
+        time: Any = None,
+    ) -> Self:
+        """Forget everything, then learn from rows as `update` does.
+
+        Parameters
+        ----------
+        dist, y, sample_weight, covariates, time
+            As for `update`.
+
+        Returns
+        -------
+        self
+        """
+        if hasattr(self, "tracks_"):
+            del self.tracks_
+        return self.update(dist, y, sample_weight, covariates, time=time)
+
+    def update(
+        self,
+        dist: Any,
+        y: Any,
+        sample_weight: Any = None,
+        covariates: Any = None,
+        *,
+        time: Any = None,
+    ) -> Self:
+        """Learn from predictions whose outcomes have become known.
+
+        Outcomes may come late and in any number. Rows of one call are in the order of time, and
+        judged by what had been learnt before the call.
+
+        Parameters
+        ----------
+        dist : Distribution or anything `as_distribution` takes
+            The predictions of the base model, as they were before calibration.
+        y : array-like of shape (n_rows,), Outcomes, or a structured array of (event, time)
+            Their outcomes, or what was seen of them.
+        sample_weight : array-like of shape (n_rows,), optional
+            A weight of 2 counts as two rows.
+        covariates : frame, mapping or array-like of shape (n_rows, n_columns), optional
+            What else is known of the rows, for calibrators that look at it.
+        time : float or array-like of shape (n_rows,), optional
+            When the outcomes happened, in the unit of `half_life`: a gap forgets what it lasts, and
+            a row that comes late counts as old as it is. Without it, rows are counted as they
+            come. Pass it with every update or with none.
+
+        Returns
+        -------
+        self
+        """
+        n_rows = len(as_distribution(dist))
+        if not hasattr(self, "tracks_"):
+            self._begin(timed=time is not None)
+        times = self._checked_times(time, n_rows)
+        if n_rows == 0:
+            return self
+        used = check_weights(sample_weight, n_rows) > 0
+        observed = self.tracks_[0].observed
+        rows = observed.calibrator.checked_rows(dist, y, sample_weight, covariates)
+        observed.check(rows)
+        self._follow(rows)
+        # copied, since the caller may use the arrays for the next batch
+        self.waiting_ = (*self.waiting_, rows.take(np.arange(len(rows))))
+        self.waiting_times_ = np.concatenate([self.waiting_times_, times[used]])
+        self.n_rows_seen_ += len(rows)
+        weight = sum(part.weights.sum() for part in self.waiting_)
+        enough = weight >= min(track.wanted for track in self.tracks_)
+        if enough or len(self.waiting_times_) >= _MOST_WAITING:
+            self._learn()
+        return self
+
+    def _follow(self, rows: HeldOut) -> None:
+        """Move the levels by how rows lie in what was predicted for them."""
+        seed = [self.random_state, self.n_rows_seen_]
+        self.levels_.follow(pit(rows.seen, self._issued(rows.dist, rows.covariates), seed))
+
+    def _begin(self, *, timed: bool) -> None:
+        """Begin with nothing learnt."""
+        calibrator = self.calibrator
+        if isinstance(calibrator, str):
+            calibrator = get_calibrator(calibrator)
+        if not isinstance(calibrator, Calibrator):
+            msg = (
+                f"calibrator must be a Calibrator or its name, got {calibrator!r}. See "
+                "regcal.calibrator_names()."
+            )
+            raise TypeError(msg)
+        asked = calibrator.get_params(deep=False)
+        ends = {name: asked[name] for name in ("support", "step") if name in asked}
+        identity = IdentityCalibrator(**ends)
+        self.tracks_ = [
+            *(Track(one, clone(calibrator).new_observed()) for one in self._half_lives(timed)),
+            Track(np.inf, identity.new_observed()),
+        ]
+        self.log_weights_ = np.zeros(len(self.tracks_))
+        self.levels_ = AdaptiveLevels()
+        self.timed_ = timed
+        self.clock_ = -np.inf if timed else 0.0
+        self.waiting_ = ()
+        self.waiting_times_ = np.empty(0)
+        self.n_rows_seen_ = 0
+        self.n_rows_learnt_ = 0
+
+    def _half_lives(self, timed: bool) -> list[float]:
+        """Return the half-lives to compare, from the longest."""
+        if isinstance(self.half_life, str) and self.half_life == "auto":
+            if timed:
+                msg = (
+                    'half_life="auto" counts rows, and time= was passed. Pass half-lives in the '
+                    "unit of time, one or several: half_life=[7, 30, 365, np.inf]."
+                )
+                raise ValueError(msg)
+            return list(HALF_LIVES)
+        given = np.atleast_1d(np.asarray(self.half_life, dtype=float))
+        if given.ndim != 1 or not len(given) or not (given > 0).all():
+            msg = (
+                f'half_life must be "auto", or one or several numbers above 0, got '
+                f"{self.half_life!r}."
+            )
+            raise ValueError(msg)
+        return sorted(set(given.tolist()), reverse=True)
+
+    def _checked_times(self, time: Any, n_rows: int) -> Array:
+        """Return the time of each row, or its number."""
+        if (time is not None) != self.timed_:
+            msg = "time was passed with some updates and not with others. Pass it always or never."
+            raise ValueError(msg)
+        if time is None:
+            return np.arange(1.0, n_rows + 1.0) + float(self.n_rows_seen_)
+        times = as_float_array(time, "time")
+        if times.shape not in ((), (n_rows,)) or not np.isfinite(times).all():
+            msg = (
+                f"time must be one finite number, or one for each of the {n_rows} rows; got shape "
+                f"{times.shape}."
+            )
+            raise ValueError(msg)
+        return np.broadcast_to(times, (n_rows,))
+
+    def _learn(self) -> None:
+        """Judge what waits by what was learnt before, then learn from it."""
+        rows, times = HeldOut.joined(self.waiting_), self.waiting_times_
+        fitted = self._best.fitted
+        support = Support() if fitted is None else fitted.support_
+        scores = log_scores(self.tracks_, rows, support)
+        counts = (self.n_rows_learnt_, self.n_rows_learnt_ + len(rows))
+        self.log_weights_ = shared(self.log_weights_, scores, *counts)
+        now = max(self.clock_, float(times.max()))
+        passed = now - self.clock_ if np.isfinite(self.clock_) else 0.0
+        for track, longer in zip(self.tracks_, (None, *self.tracks_[:-2], None), strict=True):
+            track.learn(rows, now - times, passed, longer)
+        self.clock_, self.n_rows_learnt_ = now, counts[1]
+        self.waiting_, self.waiting_times_ = (), np.empty(0)
+
+    # ----------------------------------------------------------------------------------- transform
+
+    @property
+    def _best(self) -> Track:
+        return self.tracks_[int(np.argmax(self.log_weights_))]
+
+    @property
+    def half_life_(self) -> float:
+        """The half-life in use."""
+        check_is_fitted(self, "tracks_")
+        return self._best.half_life
+
+    @property
+    def calibrator_(self) -> Calibrator:
+        """The calibrator in use."""
+        check_is_fitted(self, "tracks_")
+        fitted = self._best.fitted
+        return self.tracks_[-1].observed.calibrator if fitted is None else fitted
+
+    def transform(self, dist: Any, covariates: Any = None) -> Distribution:
+        """Return the calibrated distributions of new predictions.
+
+        Before ten rows have been seen, these are the predictions themselves.
+
+        Parameters
+        ----------
+        dist : Distribution or anything `as_distribution` takes
+        covariates : frame, mapping or array-like of shape (n_rows, n_columns), optional
+            The columns that `update` is given, if it is given any.
+
+        Returns
+        -------
+        Distribution
+        """
+        dist = as_distribution(dist)
+        return self._issued(dist, covariates) if hasattr(self, "tracks_") else dist
+
+    def _issued(self, dist: Distribution, covariates: Any) -> Distribution:
+        fitted = self._best.fitted
+        if fitted is None:
+            return dist
+        return fitted.support_.through(fitted.transform_rows(dist, covariates))
+
+    def levels(self, levels: Any) -> Array:
+        """Return the levels to ask calibrated distributions for, in order to get these.
+
+        They follow the outcomes, so that in the long run the share of outcomes below the quantile
+        is what it should be, whatever happens (Gibbs and Candès, 2021). The distributions stay
+        as they are.
+
+        Parameters
+        ----------
+        levels : array-like
+            Between 0 and 1.
+
+        Returns
+        -------
+        ndarray
+
+        Examples
+        --------
+        >>> from regcal.online import OnlineCalibrator
+        >>> OnlineCalibrator("scale").levels([0.05, 0.95])  # nothing has been seen
+        array([0.05, 0.95])
+        """
+        asked = as_float_array(levels, "levels")
+        if ((asked < 0) | (asked > 1)).any():
+            msg = f"levels must be between 0 and 1, got {levels}. Write 90 % as 0.9."
+            raise ValueError(msg)
+        return self.levels_.at(asked) if hasattr(self, "tracks_") else asked
+
+    def interval(
+        self, dist: Any, coverage: float = 0.9, covariates: Any = None
+    ) -> tuple[Array, Array]:
+        """Return intervals of new predictions that hold a share of outcomes in the long run.
+
+        Parameters
+        ----------
+        dist : Distribution or anything `as_distribution` takes
+        coverage : float, default=0.9
+        covariates : as in `transform`
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (n_rows,)
+        """
+        wanted = np.array([[0.5 - coverage / 2, 0.5 + coverage / 2]])
+        ends = self.transform(dist, covariates).ppf(self.levels(wanted))
+        return ends[:, 0], ends[:, 1]

@@ -1,0 +1,226 @@
+"""An alarm that may be looked at after every row."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import ndtri
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from regcal._inspection import Auditable
+from regcal._random import child_generator
+from regcal._validation import Array, as_float_array
+from regcal.online.bets import BETS, Money, log_factors
+
+# PIT values are told apart in so many cells between these probits.
+_CELLS, _FARTHEST = 4096, 8.0
+
+# Money beyond this logarithm is told as if it were this.
+_LARGEST_LOG = 700.0
+
+# So many rows of money are kept for a picture; beyond, every second one, and so on.
+_MAX_KEPT = 2048
+
+
+@dataclass(frozen=True)
+class CalibrationAlarm:
+    """When and how calibration broke.
+
+    Parameters
+    ----------
+    row : int
+        The row, counted from 1, at which there was enough evidence.
+    since : int
+        The row from which on predictions seem to have been wrong.
+    kind : str
+        "bias", "spread" or "shape".
+    words : str
+        What is wrong.
+
+    Examples
+    --------
+    >>> from regcal.online import CalibrationMonitor
+    >>> print(CalibrationMonitor().update([0.999] * 10).alarm_)
+    Calibration broke: predictions are too low (bias), since about row 1; found at row 4.
+    """
+
+    row: int
+    since: int
+    kind: str
+    words: str
+
+    def __str__(self) -> str:
+        return (
+            f"Calibration broke: {self.words} ({self.kind}), since about row {self.since}; found "
+            f"at row {self.row}."
+        )
+
+
+class CalibrationMonitor(Auditable, BaseEstimator):
+    """Tell when predictions stop being calibrated, with few false alarms however long one looks.
+
+    Money is bet against calibration, on the rank of each PIT value among the reference and all
+    earlier ones: on a bias, a wrong spread and a wrong shape, beginning at any row. As long as the
+    PIT values are exchangeable with the reference, all bets are fair, and the money of 1
+    passes ``1 / alpha`` ever with probability `alpha` at most.
+
+    Parameters
+    ----------
+    alpha : float, default=0.05
+        Probability of a false alarm, over all time.
+    reference : int or array-like, default=400
+        PIT values of rows that neither model nor calibrator has seen: the promise then
+        holds for any calibrator, and what is tested is whether later rows are as those. Or
+        a number: so many draws from the uniform distribution. The promise then holds for
+        predictions that are calibrated, and nearly for those of a calibrator that has learnt from
+        many rows.
+    random_state : int, default=0
+        For those draws, and where PIT values are equal.
+
+    Attributes
+    ----------
+    alarm_ : CalibrationAlarm or None
+        The first alarm, if there was one.
+    n_rows_seen_ : int
+    money_ : float
+        What the bets have made of 1 by now.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal import Normal, pit
+    >>> from regcal.online import CalibrationMonitor
+    >>> rng = np.random.default_rng(0)
+    >>> monitor = CalibrationMonitor()
+    >>> y = np.concatenate([rng.normal(size=500), 2.0 * rng.normal(size=100)])
+    >>> print(monitor.update(pit(y, Normal(np.zeros(600), 1.0))).alarm_)
+    Calibration broke: predictions are too narrow (spread), since about row ...; found at row ....
+    """
+
+    alarm_: CalibrationAlarm | None
+    n_rows_seen_: int
+
+    def __init__(self, alpha: float = 0.05, reference: Any = 400, *, random_state: int = 0) -> None:
+        self.alpha = alpha
+        self.reference = reference
+        self.random_state = random_state
+
+    def fit(self, pit: Any) -> Self:
+        """Forget everything, then look at rows as `update` does.
+
+        Parameters
+        ----------
+        pit : float or array-like of shape (n_rows,)
+
+        Returns
+        -------
+        self
+        """
+        if hasattr(self, "bets_"):
+            del self.bets_
+        return self.update(pit)
+
+    def update(self, pit: Any) -> Self:
+        """Look at more rows, in the order of time.
+
+        Parameters
+        ----------
+        pit : float or array-like of shape (n_rows,)
+            PIT values, from `regcal.pit`; NaN where an outcome is not known, which counts as a row
+            and tells nothing.
+
+        Returns
+        -------
+        self
+        """
+        values = checked_pit(pit, "pit")
+        if not hasattr(self, "bets_"):
+            self._begin()
+        known = np.flatnonzero(~np.isnan(values))
+        gains, before = log_factors(self._ranks(values[known])), replace(self.bets_)
+        rows = self.n_rows_seen_ + 1 + known
+        log_money = self.bets_.bet(gains, rows)
+        self.n_rows_seen_ += len(values)
+        self._keep(rows, log_money)
+        enough = np.flatnonzero(log_money >= -np.log(self.alpha))
+        if self.alarm_ is None and len(enough):
+            end = enough[0] + 1
+            before.bet(gains[:end], rows[:end])
+            self.alarm_ = _alarm(before, rows[enough[0]])
+        return self
+
+    def _begin(self) -> None:
+        """Begin with the reference alone."""
+        if not 0 < self.alpha < 1:
+            msg = f"alpha must be between 0 and 1, got {self.alpha}. Write 5 % as 0.05."
+            raise ValueError(msg)
+        self.generator_ = child_generator(self.random_state)
+        values = self.reference
+        if isinstance(values, int | np.integer):
+            values = self.generator_.random(values)
+        values = checked_pit(values, "reference")
+        self.counts_ = np.bincount(_cells(values[~np.isnan(values)]), minlength=_CELLS)
+        self.bets_ = Money.at_start()
+        self.n_rows_seen_ = 0
+        self.alarm_ = None
+        self.kept_rows_, self.kept_log_money_ = np.empty(0, dtype=np.int64), np.empty(0)
+        self.stride_ = 1
+
+    def _ranks(self, values: Array) -> Array:
+        """Return the share of the reference and all earlier rows below each value.
+
+        Its own place among equal ones is drawn, so that ranks of exchangeable values are
+        independent and uniform, exactly (Vovk, Gammerman and Shafer, 2005). Values in one cell are
+        equal.
+        """
+        ranks = np.empty(len(values))
+        draws = self.generator_.random(len(values))
+        for row, (cell, draw) in enumerate(zip(_cells(values), draws, strict=True)):
+            below = self.counts_[:cell].sum()
+            total = below + self.counts_[cell:].sum()
+            ranks[row] = (below + (1.0 - draw) * (self.counts_[cell] + 1.0)) / (total + 1.0)
+            self.counts_[cell] += 1
+        return ranks
+
+    def _keep(self, rows: np.ndarray, log_money: Array) -> None:
+        """Keep money after rows for a picture, of every so many rows."""
+        rows = np.concatenate([self.kept_rows_, rows])
+        log_money = np.concatenate([self.kept_log_money_, log_money])
+        while (chosen := rows % self.stride_ == 0).sum() > _MAX_KEPT:
+            self.stride_ *= 2
+        self.kept_rows_, self.kept_log_money_ = rows[chosen], log_money[chosen]
+
+    @property
+    def money_(self) -> float:
+        """What the bets have made of 1 by now."""
+        check_is_fitted(self, "bets_")
+        return float(np.exp(min(self.bets_.log_total, _LARGEST_LOG)))
+
+
+def checked_pit(pit: Any, name: str) -> Array:
+    """Return PIT values; NaN where there is none."""
+    values = np.atleast_1d(as_float_array(pit, name))
+    wrong = (values < 0) | (values > 1)
+    if values.ndim != 1 or wrong.any():
+        found = f"shape {values.shape}" if values.ndim != 1 else f"{values[wrong][0]}"
+        msg = (
+            f"{name} must be probabilities between 0 and 1, one a row, got {found}. See regcal.pit."
+        )
+        raise ValueError(msg)
+    return values
+
+
+def _cells(pit: Array) -> np.ndarray:
+    """Return the number of each PIT value's cell, of equal width in the probit."""
+    places = (np.clip(ndtri(pit), -_FARTHEST, _FARTHEST) / _FARTHEST + 1.0) * (0.5 * _CELLS)
+    return np.minimum(places.astype(np.intp), _CELLS - 1)
+
+
+def _alarm(bets: Money, row: int) -> CalibrationAlarm:
+    """Return what the kind of bets that has made most tells."""
+    kinds = bets.shares()
+    kind = max(kinds, key=lambda one: kinds[one])
+    own = [number for number, bet in enumerate(BETS) if bet.kind == kind]
+    best = max(own, key=lambda number: bets.log_best[number])
+    return CalibrationAlarm(int(row), int(bets.begins[best]), kind, BETS[best].words)

@@ -1,0 +1,228 @@
+"""Calibration of a stream."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import regcal
+from regcal.online import OnlineCalibrator
+
+
+def drifting(rng, n_rows=1200, change=600):
+    """Return predictions, and outcomes that shift and spread from a row on."""
+    dist = regcal.Normal(rng.normal(size=n_rows), np.ones(n_rows))
+    later = np.arange(n_rows) >= change
+    return dist, dist.loc + 1.0 * later + np.where(later, 2.0, 0.7) * rng.normal(size=n_rows)
+
+
+def told(stream, dist, y, step=1):
+    """Return the log score of each row, predicted before it is learnt from."""
+    scores = []
+    for start in range(0, len(y), step):
+        rows = slice(start, start + step)
+        scores.append(stream.transform(dist[rows]).logpdf(y[rows]))
+        stream.update(dist[rows], y[rows])
+    return np.concatenate(scores)
+
+
+def test_rows_count_half_after_a_half_life(rng):
+    """A stream is what a fit with weights of their age learns."""
+    n_rows, half_life = 300, 40.0
+    dist, y = drifting(rng, n_rows, 100)
+    stream = OnlineCalibrator("pit", half_life).update(dist, y)
+    weights = 0.5 ** ((n_rows - 1 - np.arange(n_rows)) / half_life)
+    batch = regcal.PITCalibrator().fit(dist, y, weights)
+
+    points = np.linspace(-3, 5, 9)[np.newaxis, :]
+
+    assert stream.calibrator_.map_.knots.shape == batch.map_.knots.shape
+    assert_allclose(
+        stream.calibrator_.transform(dist[:4]).cdf(points),
+        batch.transform(dist[:4]).cdf(points),
+        atol=2e-4,
+    )
+
+
+def test_without_forgetting_a_stream_is_a_fit(rng):
+    """An infinite half-life learns what one fit learns from all rows."""
+    dist, y = drifting(rng)
+    stream = OnlineCalibrator("scale", np.inf)
+    for start in range(0, 1200, 300):
+        stream.update(dist[start : start + 300], y[start : start + 300])
+
+    assert_allclose(stream.calibrator_.factor_, regcal.ScaleCalibrator().fit(dist, y).factor_)
+
+
+def test_after_a_change_the_short_memory_is_chosen_and_better(rng):
+    """What was learnt before the change is forgotten; a fit before it does harm."""
+    dist, y = drifting(rng)
+    stream = OnlineCalibrator("pit")
+    once = regcal.PITCalibrator().fit(dist[:600], y[:600]).transform(dist)
+
+    scores = told(stream, dist, y, step=10)
+
+    assert stream.half_life_ <= 300
+    assert (scores - dist.logpdf(y))[700:].mean() > 0.5
+    assert (scores - once.logpdf(y))[700:].mean() > 1.0
+
+
+def test_steady_rows_lose_next_to_nothing_against_one_fit(rng):
+    """Comparing half-lives costs less than 0.01 nats where nothing changes."""
+    dist, y = drifting(rng, 3000, 0)
+    batch = regcal.ScaleCalibrator().fit(dist[:1500], y[:1500]).transform(dist)
+
+    scores = told(OnlineCalibrator("scale"), dist, y, step=50)
+
+    assert (scores - batch.logpdf(y))[1500:].mean() > -0.01
+
+
+def test_calibrated_predictions_are_left_alone(rng):
+    """The identity is among what is compared."""
+    dist = regcal.Normal(np.zeros(400), np.ones(400))
+    y = rng.normal(size=400)
+
+    assert (told(OnlineCalibrator("e-beta"), dist, y, step=20) - dist.logpdf(y)).mean() > -0.02
+
+
+def test_intervals_hold_their_share_under_drift(rng):
+    """Levels follow the outcomes, where the distributions lag behind."""
+    n_rows = 2000
+    spread = np.exp(np.linspace(-0.6, 0.6, n_rows))
+    dist = regcal.Normal(np.zeros(n_rows), np.ones(n_rows))
+    y = spread * rng.normal(size=n_rows)
+    stream, inside, bare = OnlineCalibrator("scale", np.inf), [], []
+    for row in range(0, n_rows, 4):
+        some = slice(row, row + 4)
+        low, high = stream.interval(dist[some], 0.9)
+        bare_low, bare_high = stream.transform(dist[some]).interval(0.9)
+        inside.append((low <= y[some]) & (y[some] <= high))
+        bare.append((bare_low <= y[some]) & (y[some] <= bare_high))
+        stream.update(dist[some], y[some])
+
+    assert np.mean(bare) < 0.86
+    assert np.mean(inside) > np.mean(bare) + 0.02
+
+
+def test_gaps_forget_and_late_rows_are_old(rng):
+    """With times, a row counts by how long ago it was, whenever it comes."""
+    dist = regcal.Normal(np.zeros(200), np.ones(200))
+    old, young = (dist, 4.0 * rng.normal(size=200)), (dist, 1.5 * rng.normal(size=200))
+
+    def spread(*updates):
+        stream = OnlineCalibrator("scale", 1.0)
+        for rows, time in updates:
+            stream.update(*rows, time=time)
+        return stream.tracks_[0].fitted.factor_
+
+    assert_allclose(spread((old, 0.0), (young, 20.0)), spread((young, 0.0)), rtol=1e-4)
+    assert_allclose(spread((old, 0.0), (young, 2.0)), spread((young, 2.0), (old, 0.0)), rtol=1e-4)
+    assert spread((old, 0.0), (young, 0.0)) > 2.5
+
+
+@pytest.mark.parametrize("name", ["scale", "pit", "gp-density", "gpc"])
+def test_a_stream_goes_on_the_same_after_a_file(name, rng, tmp_path):
+    """Saved and loaded in the middle, it says the same ever after."""
+    dist, y = drifting(rng, 200, 100)
+    stream = OnlineCalibrator(name, [50.0, np.inf])
+    for start in (0, 50, 90, 93, 96):
+        stream.update(dist[start : start + 3], y[start : start + 3])
+    regcal.save(stream, tmp_path / "stream.regcal")
+    again = regcal.load(tmp_path / "stream.regcal")
+    for one in (stream, again):
+        one.update(dist[100:150], y[100:150]).update(dist[150:], y[150:])
+
+    assert stream.fingerprint() == again.fingerprint()
+    assert_array_equal(stream.transform(dist).ppf(0.9), again.transform(dist).ppf(0.9))
+    assert "half_life" in stream.summary()
+
+
+def test_memory_and_range_stay_those_of_recent_rows(rng):
+    """What has faded is dropped, outliers of long ago among it."""
+    stream = OnlineCalibrator("gp-density", 30.0)
+    for batch in range(30):
+        y = rng.normal(size=50)
+        if batch == 0:
+            y[0] = 1e6
+        stream.update(regcal.Normal(np.zeros(50), np.ones(50)), y)
+    observed = stream.tracks_[0].observed
+
+    assert observed.n_rows < 600
+    assert observed.targets.high < 10
+
+
+def test_ends_appear_and_vanish_with_what_is_remembered(rng):
+    """A pile at 0 is found, and forgotten once outcomes pass it for long."""
+    dist = regcal.Normal(np.full(100, 0.5), np.ones(100))
+    stream = OnlineCalibrator("pit", 20.0)
+    for _ in range(3):
+        stream.update(dist, np.maximum(rng.normal(size=100), 0.0))
+    before = stream.transform(dist[:1]).mass(0.0)[0]
+    for _ in range(6):
+        stream.update(dist, rng.normal(size=100))
+
+    assert before > 0.3
+    assert stream.transform(dist[:1]).mass(0.0)[0] == 0
+
+
+def test_outcomes_may_be_intervals_weighted_and_have_covariates(rng):
+    """All that `fit` takes, `update` takes."""
+    n_rows = 120
+    x = rng.normal(size=n_rows)
+    dist, y = regcal.Normal(np.zeros(n_rows), np.ones(n_rows)), 1.5 * x + rng.normal(size=n_rows)
+    seen = regcal.Outcomes.right_censored(np.minimum(y, 1.0), y < 1.0)
+    stream = OnlineCalibrator("conditional", 100.0)
+    weights = np.r_[0.0, np.ones(n_rows - 1)]
+    stream.update(dist, y, weights, {"x": x})
+    censored = OnlineCalibrator("scale", np.inf).update(dist, seen)
+
+    means = stream.transform(dist[:2], {"x": [-1.0, 1.0]}).mean()
+
+    assert means[1] - means[0] > 1.5
+    assert stream.n_rows_seen_ == n_rows - 1
+    assert censored.calibrator_.factor_ == regcal.ScaleCalibrator().fit(dist, seen).factor_
+
+
+def test_nothing_is_learnt_from_few_or_equal_rows():
+    """Predictions stay as they are until there is something to learn from."""
+    dist = regcal.Normal(np.zeros(3), np.ones(3))
+    stream = OnlineCalibrator("pit")
+
+    assert stream.transform(dist) is dist
+    stream.update(dist, [0.1, 0.2, 0.3]).update(dist[:0], [])
+    assert stream.transform(dist) is dist
+    for _ in range(10):
+        stream.update(dist, [1.0, 1.0, 1.0])
+    assert np.isfinite(stream.transform(dist).ppf(0.9)).all()
+
+
+def test_fit_begins_anew(rng):
+    """`fit` forgets what `update` has learnt."""
+    dist, y = drifting(rng, 100, 0)
+    again = OnlineCalibrator("scale", 50.0).update(dist, 9.0 * y).fit(dist, y)
+
+    assert again.fingerprint() == OnlineCalibrator("scale", 50.0).update(dist, y).fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("calibrator", "half_life", "time", "message"),
+    [
+        (3, 10.0, None, "must be a Calibrator or its name"),
+        ("scale", -1.0, None, "numbers above 0"),
+        ("scale", "auto", 0.0, "unit of time"),
+        ("scale", 10.0, [0.0, np.nan], "one finite number"),
+    ],
+)
+def test_errors_name_the_way_out(calibrator, half_life, time, message):
+    """Parameters that make no sense are refused at the first update."""
+    with pytest.raises((TypeError, ValueError), match=message):
+        OnlineCalibrator(calibrator, half_life).update(
+            regcal.Normal([0.0, 0.0], [1.0, 1.0]), [0.1, 0.2], time=time
+        )
+
+
+def test_time_is_passed_always_or_never():
+    """A clock of rows and one of time are two clocks."""
+    stream = OnlineCalibrator("scale", 10.0).update(regcal.Normal([0.0], [1.0]), [0.1], time=1.0)
+
+    with pytest.raises(ValueError, match="always or never"):
+        stream.update(regcal.Normal([0.0], [1.0]), [0.1])

@@ -1,0 +1,121 @@
+"""The alarm over PIT ranks."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import ndtr
+from scipy.stats import chisquare
+
+import regcal
+from regcal.online import CalibrationMonitor
+
+
+def test_ranks_of_any_calibrator_are_uniform_and_independent(rng):
+    """Of two values that are not uniform, all four orders of their ranks are as frequent."""
+    orders = np.zeros((2, 2))
+    for seed in range(400):
+        values = rng.uniform(size=5).round(1) ** 3
+        monitor = CalibrationMonitor(reference=values[:3], random_state=seed).update(values[:0])
+        first, second = monitor._ranks(values[3:]) > 0.5
+        orders[int(first), int(second)] += 1
+
+    assert chisquare(orders.ravel()).pvalue > 0.01
+
+
+def test_false_alarms_are_rare_for_an_estimated_calibrator(rng):
+    """Over 40 streams, a calibrator learnt from few rows sets off next to none."""
+    alarms = 0
+    for _ in range(40):
+        y = rng.gumbel(size=1300)
+        dist = regcal.Normal(np.zeros(1300), np.ones(1300))
+        calibrated = regcal.PITCalibrator().fit(dist[:150], y[:150]).transform(dist[150:])
+        pit = regcal.pit(y[150:], calibrated)
+        monitor = CalibrationMonitor(reference=pit[:150])
+        alarms += monitor.update(pit[150:]).alarm_ is not None
+
+    assert alarms <= 5
+
+
+@pytest.mark.parametrize(
+    ("shift", "factor", "kind", "words"),
+    [
+        (0.8, 1.0, "bias", "too low"),
+        (-0.8, 1.0, "bias", "too high"),
+        (0.0, 1.7, "spread", "too narrow"),
+        (0.0, 0.5, "spread", "too wide"),
+    ],
+)
+def test_the_alarm_says_when_and_how(shift, factor, kind, words, rng):
+    """A change is found soon, with its kind and about its place."""
+    z = rng.normal(size=800)
+    z[500:] = shift + factor * z[500:]
+
+    alarm = CalibrationMonitor().update(ndtr(z)).alarm_
+
+    assert 500 < alarm.row < 650
+    assert abs(alarm.since - 500) < 40
+    assert alarm.kind == kind
+    assert words in alarm.words
+    assert words in str(alarm)
+
+
+def test_a_wrong_shape_is_told_as_such(rng):
+    """Skewed outcomes with the right mean and spread are a matter of shape."""
+    y = rng.exponential(size=4000) - 1.0
+
+    alarm = CalibrationMonitor().update(ndtr(y)).alarm_
+
+    assert alarm.kind == "shape"
+    assert "upwards" in alarm.words
+
+
+def test_rows_may_come_one_by_one_or_together(rng, tmp_path):
+    """The alarm does not hang on batches, nor on a file in between."""
+    pit = ndtr(1.6 * rng.normal(size=200))
+    pit[5] = np.nan
+    whole, single = CalibrationMonitor().update(pit), CalibrationMonitor()
+    for row, value in enumerate(pit):
+        single.update(value)
+        if row == 20:
+            regcal.save(single, tmp_path / "monitor.regcal")
+            single = regcal.load(tmp_path / "monitor.regcal")
+
+    assert whole.alarm_ == single.alarm_
+    assert whole.n_rows_seen_ == single.n_rows_seen_ == 200
+    assert_allclose(whole.money_, single.money_)
+    assert_allclose(whole.kept_log_money_, single.kept_log_money_)
+
+
+def test_memory_is_flat(rng):
+    """However many rows, no more than a picture's worth is kept."""
+    monitor = CalibrationMonitor()
+    for _ in range(5):
+        monitor.update(rng.uniform(size=2000))
+
+    assert 1024 <= len(monitor.kept_rows_) <= 2048
+    assert monitor.kept_rows_[-1] > 9900
+    assert len(monitor.counts_) == 4096
+
+
+def test_fit_begins_anew(rng):
+    """`fit` forgets the alarm."""
+    monitor = CalibrationMonitor().update(np.full(30, 0.999))
+    assert monitor.alarm_ is not None
+
+    assert monitor.fit(rng.uniform(size=30)).alarm_ is None
+    assert monitor.n_rows_seen_ == 30
+
+
+@pytest.mark.parametrize(
+    ("parameters", "pit", "message"),
+    [
+        ({}, [0.5, 1.5], "got 1.5"),
+        ({}, [[0.5]], "shape"),
+        ({"alpha": 5.0}, [0.5], "alpha must be between 0 and 1"),
+        ({"reference": [2.0]}, [0.5], "reference must be probabilities"),
+    ],
+)
+def test_errors_name_the_value(parameters, pit, message):
+    """What is no probability is refused."""
+    with pytest.raises(ValueError, match=message):
+        CalibrationMonitor(**parameters).update(pit)
