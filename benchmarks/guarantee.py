@@ -51,7 +51,7 @@ WORLDS = (
     World("normal", lambda rng, n: rng.normal(size=n)),
     World("heavy tails (t, 2)", lambda rng, n: rng.standard_t(2, size=n)),
     World("skew (lognormal)", lambda rng, n: rng.lognormal(size=n)),
-    World("zeros (half of all)", lambda rng, n: rng.normal(-2.3, 1.5, n), lambda y: y.clip(0.0)),
+    World("zeros (a third)", lambda rng, n: rng.normal(-0.8, 1.5, n), lambda y: y.clip(0.0)),
     World(
         "steps of 1",
         lambda rng, n: rng.normal(0.0, 1.0, n),

@@ -3,19 +3,24 @@ A regulator's interval
 ======================
 
 A supplier of concrete has to state, for every mix, an interval that holds the strength in at least
-90 % of deliveries, and a lower bound that 95 % of them reach. A regulator checks. An estimate is not
-enough: the supplier wants to know that the rule behind it keeps its word, with the few rows it has.
+90 % of deliveries, and a lower bound that 95 % of them reach. A regulator checks. An estimate is
+not enough: the supplier wants to know that the rule behind it keeps its word, with the few rows it
+has.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.base import clone
 from sklearn.linear_model import BayesianRidge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 import regcal
 from regcal.datasets import load_concrete
 
 data = load_concrete()
 rng = np.random.default_rng(0)
+base = make_pipeline(FunctionTransformer(np.log1p), BayesianRidge())
 
 
 def deliveries():
@@ -25,12 +30,12 @@ def deliveries():
 
 
 # %%
-# With ``guarantee="split"`` some rows are held out of everything: the model, its calibrator, and the
-# choice of a method. Where their outcomes lie within their predictions moves the levels of
+# With ``guarantee="split"`` some rows are held out of everything: the model, its calibrator, and
+# the choice of a method. Where their outcomes lie within their predictions moves the levels of
 # intervals.
 
 known, later = deliveries()
-model = regcal.CalibratedRegressorCV(BayesianRidge(), "scale", guarantee="split")
+model = regcal.CalibratedRegressorCV(base, "scale", guarantee="split")
 model.fit(data.X[known], data.y[known])
 print(model.guarantee_)
 
@@ -54,7 +59,7 @@ for _ in range(100):
     known, later = deliveries()
     model.fit(data.X[known], data.y[known])
     X, y = data.X[later], data.y[later]
-    alone = regcal.predict_dist(BayesianRidge().fit(data.X[known], data.y[known]), X)
+    alone = regcal.predict_dist(clone(base).fit(data.X[known], data.y[known]), X)
     shares["the model alone"].append(share_held(np.column_stack(alone.interval(0.9)), y))
     shares["promised"].append(share_held(model.predict_interval(X, 0.9, guarantee=True), y))
 
@@ -82,7 +87,7 @@ age = data.feature_names.index("age")
 X = np.column_stack([data.X, data.X[:, age] <= 28])
 known, later = rng.permutation(len(data))[:300], np.arange(len(data))
 by_age = regcal.CalibratedRegressorCV(
-    BayesianRidge(), "scale", guarantee=regcal.SplitGuarantee(rows=0.5, by=[X.shape[1] - 1])
+    base, "scale", guarantee=regcal.SplitGuarantee(rows=0.5, by=[X.shape[1] - 1])
 )
 by_age.fit(X[known], data.y[known])
 later = np.setdiff1d(later, known)
