@@ -24,7 +24,7 @@ from regcal import (
 )
 from regcal.datasets import Dataset, ToyMixture
 from regcal.gp import HilbertBasis
-from regcal.maps import PiecewiseMap, ScaleMap, Surface
+from regcal.maps import PiecewiseMap, ScaleMap, SinhArcsinhMap, Surface
 
 BASIS = HilbertBasis(sizes=(5, 4), boundary=(1.3, 1.6), halfwidth=(1.0, 2.0))
 
@@ -106,6 +106,8 @@ def integral_of_density(dist):
 PROBIT_MAPS = {
     "scale": ScaleMap(2.5),
     "smooth": PiecewiseMap.with_slopes(np.array([-1.0, 0.2, 2.0]), np.array([0.8, 3.0, 0.6]), -2.0),
+    "skewed": SinhArcsinhMap(shift=0.3, factor=1.4, skew=0.5, tail=0.8),
+    "light tails": SinhArcsinhMap(shift=-0.2, factor=0.7, skew=-0.3, tail=1.3),
     "straight pieces": PiecewiseMap.through(np.array([-1.0, 0.0, 0.1]), np.array([-2.0, 0.5, 1.0])),
 }
 

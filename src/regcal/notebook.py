@@ -29,6 +29,7 @@ from regcal.calibrators import (
     PaperGPCalibrator,
     PITCalibrator,
     ScaleCalibrator,
+    SinhArcsinhCalibrator,
     StackCalibrator,
     Support,
 )
@@ -367,6 +368,15 @@ def _figures_of_scale(calibrator: ScaleCalibrator) -> Figures:
 
 
 @figures_of.register
+def _figures_of_sinh_arcsinh(calibrator: SinhArcsinhCalibrator) -> Figures:
+    own = calibrator.map_
+    figures = [("shift", number(own.shift)), ("factor on the spread", number(own.factor))]
+    if not calibrator.shape:
+        return figures
+    return [*figures, ("skewness", number(own.skew)), ("tails", number(own.tail))]
+
+
+@figures_of.register
 def _figures_of_conditional(calibrator: ConditionalCalibrator) -> Figures:
     if calibrator.correction_ is None:
         return [("covariates", "looked at, and not used: nothing was gained")]
@@ -474,7 +484,10 @@ def curves_of(calibrator: Any) -> list[Curve]:
 
 @curves_of.register(PITCalibrator)
 @curves_of.register(ScaleCalibrator)
-def _curves_of_probits(calibrator: PITCalibrator | ScaleCalibrator) -> list[Curve]:
+@curves_of.register(SinhArcsinhCalibrator)
+def _curves_of_probits(
+    calibrator: PITCalibrator | ScaleCalibrator | SinhArcsinhCalibrator,
+) -> list[Curve]:
     return [_curve(lambda q: ndtr(calibrator.map_(ndtri(q))))]
 
 

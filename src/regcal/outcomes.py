@@ -182,6 +182,8 @@ class Outcomes:
 
         It is 0 where nothing is known, as of a time that is at least 0.
         """
+        if self.exact_rows.all():
+            return self.lower
         end = np.where(np.isfinite(self.upper), self.upper, 0.0)
         lower = np.where(np.isfinite(self.lower), self.lower, end)
         upper = np.where(np.isfinite(self.upper), self.upper, lower)

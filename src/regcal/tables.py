@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from regcal._validation import Array, as_float_array
 from regcal.adapters import predict_dist
 from regcal.calibrators import Calibrator, Support
+from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Mixture, Normal, Quantiles, Samples
 from regcal.outcomes import Outcomes
 from regcal.regressor import CalibratedRegressorCV
@@ -251,6 +252,65 @@ class ModelPredictions:
         return predict_dist(self.model, table)
 
 
+# ---------------------------------------------------------------------- covariates that stand there
+
+
+@dataclass(frozen=True)
+class CovariateColumns:
+    """Reads covariates from columns of a table.
+
+    Parameters
+    ----------
+    columns : mapping from str to column names of a frame, or column numbers of an array
+        Where each covariate stands.
+    texts : sequence of str, default=()
+        Which of the covariates are categories. An empty text is a missing one.
+
+    Examples
+    --------
+    >>> from regcal.tables import CovariateColumns
+    >>> known = CovariateColumns({"age": "age", "kind": "type"}, texts=("kind",))
+    >>> known({"age": [3, 28], "type": ["a", ""], "y": [1, 2]})["kind"].values
+    array([ 0, -1])
+    """
+
+    columns: Mapping[str, Any]
+    texts: Sequence[str] = ()
+
+    @classmethod
+    def like(cls, known: Covariates) -> Self:
+        """Return columns of the same names and kinds as those of earlier rows."""
+        texts = (one.name for one in known.columns if one.kind == "category")
+        return cls({name: name for name in known.names}, tuple(texts))
+
+    @property
+    def numbers(self) -> tuple[Any, ...]:
+        """Columns of numbers."""
+        return tuple(place for name, place in self.columns.items() if name not in self.texts)
+
+    @property
+    def categories(self) -> tuple[Any, ...]:
+        """Columns of categories."""
+        return tuple(place for name, place in self.columns.items() if name in self.texts)
+
+    def __call__(self, table: Any) -> Covariates:
+        """Return the covariates of all rows of a table."""
+        return Covariates.of(
+            {
+                name: _read_texts(table, place) if name in self.texts else read_column(table, place)
+                for name, place in self.columns.items()
+            }
+        )
+
+
+def _read_texts(table: Any, name: Any) -> np.ndarray:
+    """Return a column of a table as texts, None where one is missing."""
+    check_has_column(table, name)
+    texts = np.array(table[name], dtype=object)
+    texts[texts == ""] = None
+    return texts
+
+
 # ------------------------------------------------------------------------ outcomes that stand there
 
 
@@ -481,8 +541,10 @@ class TableModel(BaseEstimator, ABC):
         Name of the column of outcomes, or columns that tell what was seen of them.
     numbers, texts : sequence of str
         Names of the columns that `predict_dist` needs, by what they hold.
-    takes_missing : bool
-        Whether numbers may be missing.
+    may_be_missing : sequence of str
+        Names of columns of numbers that may be missing.
+    covariates_read : tuple of str
+        Names of the covariates that it has learnt from.
     n_rows_seen_ : int
         Number of rows it was fitted on.
     source_, scores_ : str, list of HeldOutScore
@@ -492,8 +554,17 @@ class TableModel(BaseEstimator, ABC):
     target: str | OutcomeColumns
     numbers: Sequence[str]
     texts: Sequence[str] = ()
-    takes_missing: bool = False
     n_rows_seen_: int
+
+    @property
+    @abstractmethod
+    def may_be_missing(self) -> tuple[str, ...]:
+        """Names of columns of numbers that may be missing."""
+
+    @property
+    @abstractmethod
+    def covariates_read(self) -> tuple[str, ...]:
+        """Names of the covariates that it has learnt from."""
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -525,6 +596,8 @@ class TableCalibrator(TableModel):
         The method.
     target : str or OutcomeColumns, default="y"
         Name of the column of outcomes, or columns that tell what was seen of them.
+    covariates : CovariateColumns, optional
+        Where covariates are, for a method that looks at them.
 
     Attributes
     ----------
@@ -541,25 +614,48 @@ class TableCalibrator(TableModel):
     array([1.5])
     """
 
+    # What files from before there were covariates have.
+    covariates: CovariateColumns | None = None
+
     def __init__(
         self,
         columns: PredictionColumns,
         calibrator: Calibrator,
         target: str | OutcomeColumns = "y",
+        covariates: CovariateColumns | None = None,
     ) -> None:
         self.columns = columns
         self.calibrator = calibrator
         self.target = target
+        self.covariates = covariates
 
     @property
     def numbers(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Names of the columns of predictions."""
-        return self.columns.names
+        """Names of the columns of predictions, and of covariates that are numbers."""
+        return (*self.columns.names, *self.may_be_missing)
+
+    @property
+    def texts(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Names of the columns of covariates that are categories."""
+        return () if self.covariates is None else self.covariates.categories
+
+    @property
+    def may_be_missing(self) -> tuple[str, ...]:
+        """Names of columns of covariates that are numbers and no predictions."""
+        known = () if self.covariates is None else self.covariates.numbers
+        return tuple(name for name in known if name not in self.columns.names)
+
+    @property
+    def covariates_read(self) -> tuple[str, ...]:
+        """Names of the covariates that it has learnt from."""
+        return () if self.covariates is None else tuple(self.covariates.columns)
 
     def fit(self, table: Any) -> Self:
         """Learn from a table with predictions and outcomes of held-out rows."""
         self.calibrator_ = clone(self.calibrator).fit(
-            self.predict_base(table), outcome_columns(self.target)(table)
+            self.predict_base(table),
+            outcome_columns(self.target)(table),
+            covariates=self._known(table),
         )
         self.n_rows_seen_ = self.calibrator_.n_rows_seen_
         return self
@@ -577,7 +673,10 @@ class TableCalibrator(TableModel):
     def predict_dist(self, table: Any) -> Distribution:
         """Return the calibrated predictions."""
         check_is_fitted(self, "calibrator_")
-        return self.calibrator_.transform(self.predict_base(table))
+        return self.calibrator_.transform(self.predict_base(table), self._known(table))
+
+    def _known(self, table: Any) -> Covariates | None:
+        return None if self.covariates is None else self.covariates(table)
 
 
 class TableRegressor(TableModel):
@@ -628,6 +727,18 @@ class TableRegressor(TableModel):
         self.texts = texts
         self.target = target
         self.takes_missing = takes_missing
+
+    @property
+    def may_be_missing(self) -> tuple[str, ...]:
+        """Names of the features that are numbers, if the model takes missing ones."""
+        return tuple(self.numbers) if self.takes_missing else ()
+
+    @property
+    def covariates_read(self) -> tuple[str, ...]:
+        """Names of the features that the calibrator has learnt from."""
+        check_is_fitted(self, "model_")
+        known = self.model_.members_[0].calibrator.columns_
+        return () if known is None else known.names
 
     def fit(self, table: Any, groups: Any = None) -> Self:
         """Fit the model on a table with features and outcomes."""

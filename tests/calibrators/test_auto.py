@@ -13,6 +13,7 @@ from regcal import (
     OneVsRestCalibrator,
     PITCalibrator,
     ScaleCalibrator,
+    SinhArcsinhCalibrator,
     calibrator_names,
     log_score,
 )
@@ -108,7 +109,7 @@ def judged(logs, crps=None, price=0.0):
 
 def test_scores_follow_the_paired_differences():
     """Means, gaps and standard errors, by hand."""
-    rows = np.array([[0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 1.0, 0.0], [1.0, 1.0, 1.0, 0.2]])
+    rows = np.array([[-3.0, -3.0, -3.0, -3.0], [1.0, 0.0, 1.0, 0.0], [1.0, 1.0, 1.0, 0.2]])
 
     table, gain = judged(rows).compare(["a", "b", "c"])
 
@@ -129,6 +130,20 @@ def test_a_t_test_decides(monkeypatch, gap, chosen):
     table, _ = judged(np.stack([np.zeros(100), gap + noise])).compare(["simple", "complex"])
 
     assert next(row.name for row in table if row.chosen) == chosen
+
+
+def test_candidates_share_the_level(rng, monkeypatch):
+    """Of seven candidates that are noise, one is taken in hardly more than 2.5 % of draws.
+
+    Each alone would be taken in 2.5 %, and the best of them in about 10 %.
+    """
+    monkeypatch.setattr(Objective, "best_few", lambda *_: np.eye(8)[0])  # no average
+    taken = 0
+    for _ in range(500):
+        table, _ = judged(rng.normal(size=(8, 15))).compare(list("abcdefgh"))
+        taken += not table[0].chosen
+
+    assert taken <= 0.06 * 500
 
 
 def test_candidates_that_know_different_rows_are_averaged():
@@ -209,6 +224,21 @@ def test_default_candidates_go_from_simple_to_complex():
     assert {"e-beta", "gpc", "gp-density", "isotonic"} & set(calibrator_names()) == {
         name.split()[0] for name in names[3:]
     }
+
+
+@pytest.mark.parametrize(("n_rows", "weight"), [(60, 1.0), (120, 1.0), (60, 2.0)])
+def test_few_rows_have_candidates_of_few_numbers(rng, n_rows, weight):
+    """Below 100 rows, counted by weights, a shift and a factor and four numbers take part."""
+    cal = AutoCalibrator()
+    dist, y = standard(n_rows), 1.0 + 0.5 * rng.normal(size=n_rows)
+
+    chosen = cal.select(dist, y, sample_weight=np.full(n_rows, weight))
+
+    names = [score.name for score in cal.scores_]
+    few = n_rows * weight < 100
+    assert (names[2:4] == ["location-scale", "sinh-arcsinh"]) == few
+    assert isinstance(chosen, SinhArcsinhCalibrator) == few
+    assert_allclose(cal.fit(dist, y).transform(dist[:1]).median(), 1.0, atol=0.2)
 
 
 def test_choice_is_deterministic_and_ignores_the_order_of_rows(rng):

@@ -18,7 +18,7 @@ import regcal
 from regcal.calibrators.dirichlet import BandedMap
 from regcal.calibrators.one_vs_rest import DecodedMaps
 from regcal.corrections.additive import Additive, LevelTerm, SmoothTerm
-from regcal.corrections.cross_fit import Correction
+from regcal.corrections.cross_fit import Averaged, Blend, Correction
 from regcal.corrections.regressors import Fitted
 from regcal.covariates import Column, Covariates
 from regcal.distributions import Stacked, Transformed
@@ -137,14 +137,18 @@ def additive(**changes):
         constant=0.0,
         centres=(np.zeros(2), np.zeros(2)),
         covariances=(np.eye(2), np.eye(2)),
-        variance=0.1,
     )
     return replace(good, **changes)
 
 
+def blend(*parts, **changes):
+    """Return half of the average of these regressions, with parts changed."""
+    return replace(Blend((Averaged(parts),), np.array([0.5])), **changes)
+
+
 def correction(**changes):
     """Return a correction by age and kind, with parts changed."""
-    good = Correction(additive(), additive(), (1.0, 0.5), 0.0, 0.0, 1.0)
+    good = Correction(blend(additive(), additive()), blend(additive()), 0.0, 0.0, 1.0)
     return replace(good, **changes)
 
 
@@ -155,10 +159,12 @@ def conditional(part, known=None, **changes):
     return spoiled(cal, correction_=part, columns_=Covariates.of(known)[:0], **changes)
 
 
-def boosted(n_columns):
+def boosted(n_columns, smallest=0.1):
     """Return a correction by trees of so many columns."""
     trees = HistGradientBoostingRegressor(max_iter=1).fit(np.eye(9)[:, :n_columns], np.ones(9))
-    return correction(shift=Fitted(trees), log_factor=Fitted(trees, log=True, smallest=0.1))
+    return correction(
+        shift=blend(Fitted(trees)), log_factor=blend(Fitted(trees, log=True, smallest=smallest))
+    )
 
 
 AGES, PLACES = np.array([3.0]), np.array([0])
@@ -189,19 +195,19 @@ BROKEN = {
     "a coefficient that is no number": lambda: additive(coefficients=(np.full(2, np.nan),) * 2),
     "a centre too few": lambda: additive(centres=(np.zeros(2), np.zeros(1))),
     "bands of another length": lambda: additive(covariances=(np.eye(2), np.eye(3))),
-    "a negative variance": lambda: additive(variance=-1.0),
     "no terms": lambda: additive(terms=(), coefficients=(), centres=(), covariances=()),
     "a negative unit": lambda: correction(unit=-1.0),
     "no unit": lambda: correction(unit=0.0),
-    "a share beyond 1": lambda: correction(shares=(1.0, 1.5)),
-    "one share": lambda: correction(shares=(1.0,)),
-    "no regression": lambda: correction(shift=np.exp),
+    "a negative share": lambda: blend(additive(), shares=np.array([-0.5])),
+    "a share too many": lambda: blend(additive(), shares=np.ones(2)),
+    "an average of nothing": lambda: Averaged(()),
+    "no regression": lambda: Averaged((np.exp,)),
+    "no blend": lambda: correction(shift=additive()),
     "a spread beyond numbers": lambda: correction(
-        log_factor=additive(coefficients=(np.full(2, 400.0), np.zeros(2)))
+        log_factor=blend(additive(), additive(coefficients=(np.full(2, 400.0), np.zeros(2))))
     ),
-    "the log of nothing": lambda: replace(
-        boosted(2), log_factor=replace(boosted(2).log_factor, smallest=0.0)
-    ),
+    "the log of nothing": lambda: boosted(2, smallest=0.0),
+    "a spread that is no log": lambda: correction(log_factor=boosted(2).shift),
     "a class instead of a regressor": lambda: Fitted(HistGradientBoostingRegressor),
     "a term of a column that is not there": lambda: conditional(correction(), {"age": [1.0]}),
     "a term of a column of another kind": lambda: conditional(

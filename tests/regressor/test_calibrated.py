@@ -9,7 +9,6 @@ import pytest
 from numpy.testing import assert_allclose
 from rows import QUICK_AUTO, Recorder, checked_by_scikit_learn
 from sklearn.base import clone
-from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import BayesianRidge, LinearRegression, QuantileRegressor, Ridge
@@ -26,7 +25,6 @@ from regcal import (
     OneVsRestCalibrator,
     ScaleCalibrator,
     log_score,
-    paper_ols,
     predict_dist,
 )
 from regcal.datasets import load_forest_fires
@@ -86,37 +84,6 @@ def test_pooling_fits_one_calibrator_and_the_base_on_all_rows(data):
     (member,) = model.members_
     assert_allclose(member.calibrator.factor_, factor)
     assert_allclose(member.estimator.coef_, BayesianRidge().fit(X, y).coef_)
-
-
-@pytest.mark.parametrize(
-    ("base", "n_rows", "expected"),
-    [
-        (BayesianRidge(), 150, True),
-        (make_pipeline(StandardScaler(), BayesianRidge()), 150, True),
-        (paper_ols(), 150, True),
-        (BayesianRidge(), 450, False),
-    ],
-)
-def test_auto_averages_linear_models_of_few_rows(data, base, n_rows, expected):
-    """With more rows, they are pooled and the model is refitted."""
-    X, y = (np.concatenate([part] * 3)[:n_rows] for part in data)
-
-    model = CalibratedRegressorCV(base, "scale").fit(X, y)
-
-    assert model.ensemble_ is expected
-    assert len(model.members_) == (3 if expected else 1)
-
-
-@pytest.mark.parametrize(
-    ("noise", "n_rows", "expected"), [(0.1, 210, False), (20.0, 210, True), (20.0, 90, False)]
-)
-def test_auto_averages_flexible_models_that_explain_little(rng, noise, n_rows, expected):
-    """Refitting pays where there is much to learn, or where folds are too small to learn from."""
-    X = rng.uniform(size=(n_rows, 2))
-    y = 5 * X[:, 0] + noise * rng.normal(size=n_rows)
-    forest = NormalResidualRegressor(RandomForestRegressor(5, random_state=0), cv=2)
-
-    assert CalibratedRegressorCV(forest, "scale").fit(X, y).ensemble_ is expected
 
 
 def test_constant_targets_are_refused(data):
@@ -381,3 +348,16 @@ def test_predicting_before_fitting(data):
     """Nothing is predicted by a model that was not fitted."""
     with pytest.raises(NotFittedError):
         CalibratedRegressorCV(BayesianRidge()).predict_dist(data[0])
+
+
+def test_random_state_decides_how_rows_are_dealt(rng):
+    """The same number deals the same folds, another one others; 0 is the default."""
+    X = rng.normal(size=(50, 2))
+    y = X[:, 0] + rng.normal(size=50)
+
+    def factors(**options):
+        model = CalibratedRegressorCV(BayesianRidge(), "scale", ensemble=True, **options)
+        return [member.calibrator.factor_ for member in model.fit(X, y).members_]
+
+    assert factors() == factors(random_state=0)
+    assert factors(random_state=7) == factors(random_state=7) != factors()

@@ -321,7 +321,9 @@ def test_censored_outcomes_have_lower_bounds(data):
     seen = Outcomes.right_censored(np.minimum(y, 2.0), observed=y <= 2.0)
     model = fitted((X, seen), "split", "pit")
 
-    assert (model.predict_quantiles(X, [0.1], guarantee=True)[:, 0] < 3.0).all()
+    bounds = model.predict_quantiles(X, [0.1], guarantee=True)[:, 0]
+    assert np.isfinite(bounds).all()
+    assert np.mean(y >= bounds) > 0.8
     with pytest.raises(ValueError, match="censored"):
         model.predict_interval(X, 0.95, guarantee=True)
 

@@ -18,6 +18,7 @@ from regcal.calibrators.one_vs_rest import OneVsRestCalibrator
 from regcal.calibrators.pit import PITCalibrator
 from regcal.calibrators.registry import calibrator_names, get_calibrator
 from regcal.calibrators.scale import ScaleCalibrator
+from regcal.calibrators.sinh_arcsinh import SinhArcsinhCalibrator
 from regcal.calibrators.stack import StackCalibrator
 from regcal.calibrators.support import Support
 from regcal.calibrators.targets import Targets
@@ -40,6 +41,7 @@ __all__ = [
     "PITCalibrator",
     "PaperGPCalibrator",
     "ScaleCalibrator",
+    "SinhArcsinhCalibrator",
     "StackCalibrator",
     "Support",
     "Targets",

@@ -10,6 +10,7 @@ from scipy.special import stdtrit
 from sklearn.base import clone
 
 from regcal._caching import WithoutCaches
+from regcal._progress import Progress
 from regcal._validation import Array
 from regcal.calibrators.base import (
     Calibrator,
@@ -21,6 +22,7 @@ from regcal.calibrators.cells import Coordinates
 from regcal.calibrators.held_out import HeldOut, deal
 from regcal.calibrators.labels import known_below
 from regcal.calibrators.observed import Observed
+from regcal.calibrators.sinh_arcsinh import SinhArcsinhCalibrator
 from regcal.calibrators.stack import Objective, StackCalibrator
 from regcal.calibrators.support import Support
 from regcal.calibrators.targets import Targets, dense_thresholds
@@ -38,6 +40,12 @@ _METHODS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("e-beta", {"thresholds": 32}),
     ("isotonic", {}),
 )
+# With fewer rows, maps of two and of four numbers are candidates as well, which ask little of them.
+_FEW_ROWS = 100
+_OF_FEW_ROWS: tuple[tuple[str, Calibrator], ...] = (
+    ("location-scale", SinhArcsinhCalibrator(shape=False)),
+    ("sinh-arcsinh", SinhArcsinhCalibrator()),
+)
 _OF_COVARIATES: tuple[tuple[str, dict[str, Any]], ...] = (("conditional", {}),)
 
 # Rows are dealt into three parts, and each candidate is fitted without each of them. So many rows
@@ -54,9 +62,9 @@ _MOST_ROWS = 4096
 # the development sets (benchmarks/quality.py), and CRPS as good as with any.
 _PRICES = {"balanced": 2.0, "log_score": 0.0, "crps": 1e4}
 
-# A candidate or an average is clearly better at this level of a paired t test. Of the small worlds
-# 0 to 99 of benchmarks/harm.py, 10 % lost log score with one standard error instead, 3 % at the
-# level 0.95, and 2 % at this one.
+# A candidate or an average is clearly better at this level of a paired t test, which comparisons
+# share. Of the small worlds 0 to 99 of benchmarks/harm.py, 10 % lost log score with one standard
+# error instead, and 2 % with a level that was not shared, one of them 20 % of CRPS; now none.
 _CLEARLY = 0.975
 
 # What a candidate in an average must be worth, in nats, since it takes time whenever it is asked.
@@ -111,22 +119,26 @@ class AutoCalibrator(Calibrator):
     best score (stacking; Wolpert, 1992; of densities, Yao, Vehtari, Simpson and Gelman, 2018): the
     log score, in which 1 % of CRPS counts for 0.02 nats, among averages whose CRPS is no worse than
     the first candidate's. Candidates that are worth less than 0.001 nats are left out. The average
-    is taken if it is clearly better, by a paired t test, than the simplest candidate that is not
-    clearly worse than the best; else that candidate is taken alone. With fewer than 10 rows the
-    first candidate is taken without comparison. Of many rows, it compares on a sample. What was
-    chosen is fitted on all rows.
+    is taken if it is clearly better, by a paired t test whose level all candidates share, than the
+    simplest candidate that is not clearly worse than the best; else that candidate is taken alone.
+    With fewer than 10 rows the first candidate is taken without comparison. Of many rows, it
+    compares on a sample. What was chosen is fitted on all rows.
 
     Parameters
     ----------
     candidates : sequence of (str, Calibrator), optional
         Names of your own with calibrators, from simple to complex. By default the identity,
         scale, PIT, Gaussian-process, e-beta (with 8 and 32 thresholds) and isotonic calibration;
-        with covariates conditional calibration as well.
+        with fewer than 100 rows a shift and a factor, and sinh-arcsinh calibration; with
+        covariates conditional calibration as well.
     objective : {"balanced", "log_score", "crps"}, default="balanced"
         By which scores they are compared: both, or one of them.
     random_state : int, default=0
         Decides which rows form the parts. Equal rows stay together, so that a weight of 2 is
         the same as a row that occurs twice.
+    verbose : int, default=0
+        Whether to tell on standard error which candidate is being compared. With 0, a terminal
+        shows it if that takes longer than two seconds, and nothing is written elsewhere.
     support : {"auto", None} or (low, high), default="auto"
         Ends at which outcomes beyond are seen, such as 0 for rain: found where outcomes pile up,
         none, or given; write an end that there is none of as None.
@@ -158,6 +170,9 @@ class AutoCalibrator(Calibrator):
 
     _needs_density = True
 
+    # What files from before there was this parameter have.
+    verbose: int = 0
+
     @property
     def uses_covariates(self) -> bool:  # type: ignore[override]
         """Whether a candidate looks at covariates."""
@@ -170,12 +185,14 @@ class AutoCalibrator(Calibrator):
         *,
         objective: str = "balanced",
         random_state: int = 0,
+        verbose: int = 0,
         support: Any = "auto",
         step: Any = None,
     ) -> None:
         self.candidates = candidates
         self.objective = objective
         self.random_state = random_state
+        self.verbose = verbose
         self.support = support
         self.step = step
 
@@ -237,20 +254,19 @@ class AutoCalibrator(Calibrator):
         Calibrator
         """
         observed = Observed.all_of(self, rows)
-        return self._select(observed.modest_rows, observed.targets.support)
+        return self._select(observed)
 
     def _coordinates(self, targets: Targets) -> tuple[Coordinates, ...]:
         return tuple(
             one
-            for _, candidate in self._candidates(True)
+            for _, candidate in self._candidates(with_covariates=True)
             for one in candidate._coordinates(targets)
         )
 
     def _solve(self, observed: Observed) -> None:
         """Choose by the rows that are kept, and fit what was chosen on all."""
-        chosen = self._select(observed.modest_rows, observed.targets.support)
-        known = observed.rows_as_given.covariates is not None
-        counts = [len(one._coordinates(observed.targets)) for _, one in self._candidates(known)]
+        chosen = self._select(observed)
+        counts = [len(one._coordinates(observed.targets)) for _, one in self._compared(observed)]
         ends = np.cumsum([0, *counts])
         which = [
             number
@@ -263,8 +279,9 @@ class AutoCalibrator(Calibrator):
     def _transform(self, dist: Distribution, covariates: Covariates | None) -> Distribution:
         return self.calibrator_.transform_rows(dist, covariates)
 
-    def _select(self, rows: HeldOut, support: Support) -> Calibrator:
-        candidates = self._candidates(rows.covariates is not None)
+    def _select(self, observed: Observed) -> Calibrator:
+        rows, support = observed.modest_rows, observed.targets.support
+        candidates = self._compared(observed)
         names = [name for name, _ in candidates]
         n_folds = 2 if rows.weights.sum() >= _MANY_ROWS else 3
         folds = deal(rows, n_folds, self.random_state)
@@ -274,7 +291,11 @@ class AutoCalibrator(Calibrator):
             self.scores_ = _without_comparison(names)
         else:
             judged_parts = _parts_to_judge(rows, folds)
-            answers = [_cross_fitted(one, rows, judged_parts, support) for _, one in candidates]
+            answers = []
+            with Progress("auto", self.verbose) as progress:
+                for k, (name, one) in enumerate(candidates):
+                    progress.step(f"comparing {name}, {k + 1} of {len(names)}")
+                    answers.append(_cross_fitted(one, rows, judged_parts, support))
             judged = Judged.of(answers, rows, support, _PRICES[self.objective])
             self.scores_, self.gain_ = judged.compare(names)
         used = [
@@ -288,13 +309,23 @@ class AutoCalibrator(Calibrator):
         parts, weights = zip(*used, strict=True)
         return given_support(StackCalibrator(list(parts), list(weights)), support)
 
-    def _candidates(self, with_covariates: bool) -> list[tuple[str, Calibrator]]:
+    def _compared(self, observed: Observed) -> list[tuple[str, Calibrator]]:
+        """Return the candidates for what was observed."""
+        rows = observed.modest_rows
+        return self._candidates(
+            with_covariates=rows.covariates is not None,
+            few_rows=observed.all_kept and rows.weights.sum() < _FEW_ROWS,
+        )
+
+    def _candidates(
+        self, *, with_covariates: bool, few_rows: bool = False
+    ) -> list[tuple[str, Calibrator]]:
         """Return the candidates; those that look at covariates, if there are any, last."""
         if self.objective not in _PRICES:
             msg = f"objective must be one of {', '.join(_PRICES)}, got {self.objective!r}."
             raise ValueError(msg)
         if self.candidates is None:
-            candidates = default_candidates(with_covariates)
+            candidates = default_candidates(with_covariates, few_rows)
         else:
             candidates = list(self.candidates)
         if not candidates:
@@ -303,13 +334,17 @@ class AutoCalibrator(Calibrator):
         return candidates
 
 
-def default_candidates(with_covariates: bool = False) -> list[tuple[str, Calibrator]]:
+def default_candidates(
+    with_covariates: bool = False, few_rows: bool = False
+) -> list[tuple[str, Calibrator]]:
     """Return the candidates of `AutoCalibrator`, from simple to complex.
 
     Parameters
     ----------
     with_covariates : bool, default=False
         Whether rows have covariates.
+    few_rows : bool, default=False
+        Whether there are fewer than 100 rows.
 
     Returns
     -------
@@ -325,11 +360,12 @@ def default_candidates(with_covariates: bool = False) -> list[tuple[str, Calibra
     from regcal.calibrators.registry import calibrator_names, get_calibrator
 
     known = calibrator_names()
-    return [
+    named = [
         (" ".join([name, *map(str, options.values())]), get_calibrator(name, **options))
         for name, options in (*_METHODS, *(_OF_COVARIATES if with_covariates else ()))
         if name in known
     ]
+    return [*named[:2], *_OF_FEW_ROWS, *named[2:]] if few_rows else named
 
 
 # ------------------------------------------------------------------------------------------- scores
@@ -440,6 +476,16 @@ class Judged(WithoutCaches):
         crps = (np.tensordot(weights[used], self.differences[used], axes=1) ** 2).sum(axis=1)
         return np.logaddexp.reduce(logs, axis=0) - self.price * crps / self.unit
 
+    @property
+    def clear_errors(self) -> float:
+        """How many standard errors are clear.
+
+        The best, and the best average, are found by looking at all candidates, so that comparisons
+        share the level (Bonferroni).
+        """
+        level = 1.0 - (1.0 - _CLEARLY) / max(len(self.logs) - 1, 1)
+        return float(stdtrit(max(self.weights.sum() - 1.0, 1.0), level))
+
     def compare(self, names: Sequence[str]) -> tuple[list[CandidateScore], float]:
         """Return the table of candidates, and what an average gains on the best if it is chosen.
 
@@ -460,13 +506,12 @@ class Judged(WithoutCaches):
         means = np.average(rows, axis=1, weights=self.weights)
         best = int(np.argmax(np.where(crps <= most, means, -np.inf)))
         pairs = [_paired(rows[best] - row, self.weights) for row in rows]
-        errors = stdtrit(max(self.weights.sum() - 1.0, 1.0), _CLEARLY)
-        allowed = [behind <= errors * error for behind, error in pairs] & (crps <= most)
+        allowed = [behind <= self.clear_errors * error for behind, error in pairs] & (crps <= most)
         alone = np.eye(len(rows))[int(np.argmax(allowed))]
         few = self.objective().best_few(most, _PRICE_OF_ONE)
         average = self.rows_of(few)
         ahead, error = _paired(average - alone @ rows, self.weights)
-        averaged = np.count_nonzero(few) > 1 and ahead > errors * error
+        averaged = np.count_nonzero(few) > 1 and ahead > self.clear_errors * error
         gain = np.average(average, weights=self.weights) - means[best] if averaged else 0.0
         logs = np.average(self.logs, axis=1, weights=self.weights)
         lines = zip(names, logs, crps, pairs, few if averaged else alone, strict=True)

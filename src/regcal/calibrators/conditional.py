@@ -1,6 +1,6 @@
 """Calibration given covariates: for whom is the model wrong."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -181,7 +181,7 @@ class ConditionalCalibrator(Calibrator):
         known = () if covariates is None else covariates.columns
         if self.with_prediction:
             known = (*known, *_of_prediction(dist))
-        return Covariates(known) if known else None
+        return Covariates(tuple(map(_without_last_digits, known))) if known else None
 
     def _fit_after(
         self, rows: HeldOut, found: CrossFitted | None, support: Support
@@ -227,13 +227,18 @@ def probits_of(rows: HeldOut) -> Seen:
     return Seen(low, high, rows.weights)
 
 
-def _of_prediction(dist: Distribution) -> tuple[Column, Column]:
-    """Return median and spread of predictions as covariates; those of each row alone.
+def _without_last_digits(column: Column) -> Column:
+    """Return a column whose numbers are equal where they should be: else they would have ranks."""
+    if column.kind == "category":
+        return column
+    rounded = without_last_digits(np.ascontiguousarray(column.values))
+    return replace(column, values=np.where(column.missing, np.nan, rounded))
 
-    Without their last digits: spreads that are equal but for rounding would have ranks.
-    """
+
+def _of_prediction(dist: Distribution) -> tuple[Column, Column]:
+    """Return median and spread of predictions as covariates; those of each row alone."""
     low, median, high = dist.from_probit(np.array([[-1.0, 0.0, 1.0]])).T
     return (
-        Column("predicted median", "number", without_last_digits(median)),
-        Column("predicted spread", "number", without_last_digits(0.5 * (high - low))),
+        Column("predicted median", "number", median),
+        Column("predicted spread", "number", 0.5 * (high - low)),
     )

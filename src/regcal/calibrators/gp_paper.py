@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from regcal._progress import Progress
 from regcal._validation import Array
 from regcal.calibrators.axes import LARGEST_PROBIT, MapAxes
 from regcal.calibrators.base import Calibrator
@@ -71,6 +72,9 @@ class PaperGPCalibrator(Calibrator):
         On (q(t), t) with t standardised; its hyper-parameters are optimised within their bounds.
     random_state : int, RandomState or None
         Draws the pairs.
+    verbose : int, default=0
+        Whether to tell on standard error what is being fitted. With 0, a terminal shows it if
+        that takes longer than two seconds, and nothing is written elsewhere.
     support : {"auto", None} or (low, high), default="auto"
         Ends at which outcomes beyond are seen, such as 0 for rain: found where outcomes pile up,
         none, or given; write an end that there is none of as None.
@@ -94,6 +98,9 @@ class PaperGPCalibrator(Calibrator):
     (1, 1024)
     """
 
+    # What files from before there was this parameter have.
+    verbose: int = 0
+
     def __init__(
         self,
         thresholds: Any = 32,
@@ -102,6 +109,7 @@ class PaperGPCalibrator(Calibrator):
         prediction_thresholds: Any = 1024,
         kernel: Any = None,
         random_state: Any = None,
+        verbose: int = 0,
         support: Any = "auto",
         step: Any = None,
     ) -> None:
@@ -110,6 +118,7 @@ class PaperGPCalibrator(Calibrator):
         self.prediction_thresholds = prediction_thresholds
         self.kernel = kernel
         self.random_state = random_state
+        self.verbose = verbose
         self.support = support
         self.step = step
 
@@ -139,7 +148,8 @@ class PaperGPCalibrator(Calibrator):
         from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
         kernel = ConstantKernel() * RBF() if self.kernel is None else self.kernel
-        with warnings.catch_warnings():
+        with Progress("gpc-paper", self.verbose) as progress, warnings.catch_warnings():
+            progress.step(f"fitting the classifier on {len(labels)} pairs")
             # the optimiser may stop early or at a bound; the fit is still the paper's
             warnings.simplefilter("ignore", ConvergenceWarning)
             self.classifier_ = GaussianProcessClassifier(kernel, random_state=0).fit(

@@ -123,6 +123,11 @@ class Observed(WithoutCaches):
         return self.rows.n_possible
 
     @property
+    def all_kept(self) -> bool:
+        """Whether the rows that are kept are all that were observed."""
+        return self._cells is None
+
+    @property
     def own_weights(self) -> Array:
         """The kept rows' own weights, which are less than those of what they stand for."""
         return self._sample.own_weights

@@ -19,7 +19,7 @@ from regcal.calibrators.cells import (
 from regcal.calibrators.held_out import without_last_digits
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.scale import check_prior_rows, solve_scale
-from regcal.calibrators.targets import Targets
+from regcal.calibrators.targets import Targets, all_equal
 from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Transformed
 from regcal.gp import DenseDesign, IntervalTerm
@@ -157,8 +157,13 @@ def _with_middles(outcomes: Points, intervals: Points) -> tuple[Array, Array]:
 
 def _merge_ties(z: Array, weights: Array) -> tuple[Array, Array]:
     """Return distinct outcomes in increasing order with their total weights."""
-    _, first, places = np.unique(without_last_digits(z), return_index=True, return_inverse=True)
-    return z[first], np.bincount(places, weights).astype(float)
+    if all_equal(weights):
+        z = np.sort(z)
+    else:
+        order = np.argsort(z)
+        z, weights = z[order], weights[order]
+    first = np.flatnonzero(np.diff(without_last_digits(z), prepend=np.nan) != 0)
+    return z[first], np.add.reduceat(weights, first)
 
 
 def _in_cells(z: Array, weights: Array) -> tuple[Array, Array]:
@@ -176,12 +181,14 @@ def _mid_ranks(weights: Array) -> Array:
     return (np.cumsum(weights) - 0.5 * weights) / weights.sum()
 
 
-def without_gross_errors(outcomes: Points, prior_rows: float = 2.0) -> Points:
-    """Return outcomes of which none is further out than `_FARTHEST` central spreads."""
+def without_gross_errors(
+    outcomes: Points, prior_rows: float = 2.0, farthest: float = _FARTHEST
+) -> Points:
+    """Return outcomes of which none is further out than so many central spreads."""
     if len(outcomes) == 0:
         return outcomes
     data = _standardise(outcomes, NO_INTERVALS, prior_rows)
-    room = _FARTHEST * data.factor
+    room = farthest * data.factor
     z, squares = outcomes.values
     inside = np.clip(z, data.shift - room, data.shift + room)
     return replace(outcomes, values=np.stack([inside, np.where(inside == z, squares, inside**2)]))

@@ -18,7 +18,7 @@ _TOLERANCE = 1e-10
 
 # Outcomes further out count as if they were so many standard deviations out: one in 25 may be a
 # gross error.
-_FARTHEST = 5.0
+FARTHEST = 5.0
 
 # The median of |Z| for a standard normal Z.
 _MEDIAN_SIZE = 0.6744897501960817
@@ -103,9 +103,9 @@ def solve_scale(outcomes: Points, intervals: Points, prior_rows: float = 1.0) ->
     weight = prior_rows + outcomes.weights.sum()
     squares = outcomes.values[1]
     # from the middle outwards, so that few far outcomes never get a hold on it
-    slope = 1.0 / max(_central_spread(outcomes), 1.0 / _FARTHEST)
+    slope = 1.0 / max(_central_spread(outcomes), 1.0 / FARTHEST)
     for _ in range(_MAX_STEPS):
-        limited = np.minimum(squares, (_FARTHEST / slope) ** 2)
+        limited = np.minimum(squares, (FARTHEST / slope) ** 2)
         # the zero of d/ds of sum w (-log s - z^2 / (2 s^2)), with prior rows that have z^2 = 1
         total = prior_rows + outcomes.weights @ limited
         before, slope = slope, float(np.sqrt(weight / total))

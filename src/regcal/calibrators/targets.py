@@ -280,12 +280,20 @@ def dense_thresholds(targets: Targets, count: int) -> Array:
     return targets.support.within(np.clip(targets.axis.inverse(places), *ends))
 
 
+def all_equal(weights: Array) -> bool:
+    """Return whether all weights are the same number."""
+    return len(weights) > 0 and bool((weights == weights[0]).all())
+
+
 def weighted_median(values: Array, weights: Array) -> float:
     """Return the middle of the values, which may be in any order."""
+    half = 0.5 - 1e-12  # a share of one half is one, whatever its last digit
+    if all_equal(weights):
+        middle = int(np.ceil(half * len(values))) - 1
+        return float(np.partition(values, middle)[middle])
     order = np.argsort(values, kind="stable")
     share = np.cumsum(weights[order])
-    # a share of one half is one, whatever its last digit
-    return float(values[order][np.searchsorted(share, (0.5 - 1e-12) * share[-1])])
+    return float(values[order][np.searchsorted(share, half * share[-1])])
 
 
 def _normal_fit(axis: Axis, values: Array, weights: Array) -> float:
@@ -311,7 +319,14 @@ def power_of_two(width: float) -> float:
 
 def _merged(y: Array, weights: Array, step: float) -> tuple[Array, Array]:
     """Return the weighted mean of each cell, or distinct values, with totals of several weights."""
-    cells = np.floor(y / step) if step > 0 else y
-    kept, place = np.unique(cells, return_inverse=True)
-    totals = np.stack([np.bincount(place, one, len(kept)).astype(float) for one in weights])
-    return (np.bincount(place, weights[0] * y) / totals[0] if step > 0 else kept), totals
+    if step > 0:
+        cells = np.floor(y / step)
+        place = (cells - cells.min()).astype(np.intp)
+        used = np.flatnonzero(np.bincount(place))
+        sums = [np.bincount(place, one)[used] for one in (*weights, weights[0] * y)]
+        return sums[-1] / sums[0], np.stack(sums[:-1])
+    if all(map(all_equal, weights)):  # counts do, and sorting numbers is faster than their places
+        kept, counts = np.unique(y, return_counts=True)
+        return kept, weights[:, :1] * counts
+    kept, place = np.unique(y, return_inverse=True)
+    return kept, np.stack([np.bincount(place, one, len(kept)).astype(float) for one in weights])

@@ -4,6 +4,7 @@ import importlib
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -89,14 +90,29 @@ def _imported(name: str) -> Any:
     return estimator
 
 
-def is_text(column: pa.Array, layout: Layout, name: str) -> bool:
-    """Return whether a feature is a category, or say why it cannot be a feature."""
-    kind = column.type
+@dataclass(frozen=True)
+class Role:
+    """What a column is for, and what to do about one that is not fit for it."""
+
+    name: str
+    way_out: str
+    way_out_of_times: str
+
+
+def _feature(name: str) -> Role:
+    own = shlex.quote(name)
+    times = f"Leave it out by --drop, or order the rows by it: --time {own}."
+    return Role("feature", f"Leave it out: --drop {own}.", times)
+
+
+def is_text(column: pa.Array, layout: Layout, name: str, role: Role | None = None) -> bool:
+    """Return whether a column is a category, or say why it cannot be a feature or covariate."""
+    kind, role = column.type, role or _feature(name)
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         if pa.types.is_temporal(kind):
             msg = (
-                f"{layout.label}: column {name!r} holds times ({kind}), which cannot be a feature. "
-                f"Leave it out by --drop, or order the rows by it: --time {shlex.quote(name)}."
+                f"{layout.label}: column {name!r} holds times ({kind}), which cannot be a "
+                f"{role.name}. {role.way_out_of_times}"
             )
             raise InputError(msg)
         return False
@@ -111,7 +127,7 @@ def is_text(column: pa.Array, layout: Layout, name: str) -> bool:
     if distinct > _MOST_CATEGORIES:
         msg = (
             f"{layout.label}: column {name!r} holds {distinct} different texts, too many for a "
-            f"feature (at most {_MOST_CATEGORIES}). Leave it out: --drop {shlex.quote(name)}."
+            f"{role.name} (at most {_MOST_CATEGORIES}). {role.way_out}"
         )
         raise InputError(msg)
     return True

@@ -31,12 +31,19 @@ def read_known_outcomes(
     outcomes: OutcomeOptions,
     support: SupportOptions,
     named: tuple[str | None, str | None, str | None, str | None],
+    covariates: str | None,
     trust: list[str] | None,
     skip_missing: bool,
 ) -> KnownOutcomes:
     """Return the predictions in a table, or those of a model file before and after calibration."""
     if model is None and outcomes.columns() is None:
         msg = "Name the column of outcomes: --target y. For intervals: --lower a --upper b."
+        raise InputError(msg)
+    if model is None and covariates is not None:
+        msg = (
+            "Covariates are for a model that looks at them: name its file by --model, or leave out "
+        )
+        msg += "--covariates."
         raise InputError(msg)
     if model is not None and support != SupportOptions(support=None):
         msg = "A model file knows through what outcomes are seen. Leave out --support and --step."
@@ -54,6 +61,7 @@ def read_known_outcomes(
         std=std,
         quantiles=quantiles,
         samples=samples,
+        covariates=covariates,
         target=outcomes.columns(),
     )
     rows = _rows(table, RowReader.of_model(ready, skip_missing, with_outcomes=True))

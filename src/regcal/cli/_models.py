@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import regcal
+from regcal.cli._covariates import columns_read_before, renamed
 from regcal.cli._errors import InputError
 from regcal.cli._estimators import find_modules_here
 from regcal.cli._predictions import prediction_columns
@@ -44,21 +45,27 @@ def model_for_table(
     std: str | None = None,
     quantiles: str | None = None,
     samples: str | None = None,
+    covariates: str | None = None,
     target: OutcomeColumns | None = None,
 ) -> TableModel:
     """Return a model that knows its columns, from what a file holds and from the options."""
     options = (mean, std, quantiles, samples)
     named = any(option is not None for option in options)
     if isinstance(model, TableCalibrator | regcal.Calibrator):
-        inner = model.calibrator_ if isinstance(model, TableCalibrator) else model
-        known = model.columns if isinstance(model, TableCalibrator) else None
+        of_table = isinstance(model, TableCalibrator)
+        inner = model.calibrator_ if of_table else model
+        known = model.columns if of_table else None
         columns = prediction_columns(layout, *options) if named or known is None else known
-        known_target = model.target if isinstance(model, TableCalibrator) else "y"
-        own = TableCalibrator(columns, inner, target or known_target)
+        known_target = model.target if of_table else "y"
+        given = model.covariates if of_table else columns_read_before(inner.columns_)
+        own = TableCalibrator(columns, inner, target or known_target, renamed(given, covariates))
         own.calibrator_, own.n_rows_seen_ = inner, inner.n_rows_seen_
         return own
     if named:
         msg = "This model makes its own predictions. Leave out the options that name them."
+        raise InputError(msg)
+    if covariates is not None:
+        msg = "This model finds covariates among its features. Leave out --covariates."
         raise InputError(msg)
     if isinstance(model, TableRegressor):
         return model.set_params(target=target) if target else model

@@ -89,6 +89,24 @@ Samples = Annotated[
     ),
 ]
 
+Covariates = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES|all",
+        help="Columns, such as age,region, given which the predictions are to be right: numbers or "
+        "texts, which may be missing.",
+    ),
+]
+CovariatesOfModel = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES",
+        help="Columns of covariates, in the order in which the model has learnt them, if they have "
+        "other names here.",
+        rich_help_panel=_IN,
+    ),
+]
+
 LEVELS_HELP = "Quantiles to write, such as 0.05,0.5,0.95 (which is the default)."
 Levels = Annotated[str | None, typer.Option(help=LEVELS_HELP, rich_help_panel=_OUT)]
 LevelsOfPredict = Annotated[

@@ -70,7 +70,7 @@ class RowReader:
             tuple(model.texts),
             predictions=model.columns if isinstance(model, TableCalibrator) else None,
             outcomes=outcomes,
-            may_be_missing=tuple(model.numbers) if model.takes_missing else (),
+            may_be_missing=model.may_be_missing,
             skip_missing=skip_missing,
         )
 
@@ -92,10 +92,13 @@ class RowReader:
 
     def of_table(self, table: Table) -> Columns:
         """Return the usable rows of a whole table, of which there must be some."""
-        arrays = read_columns(table, self.names)
-        columns, usable = self.checked(arrays, table.layout)
+        return self.of_columns(read_columns(table, self.names), table.layout)
+
+    def of_columns(self, arrays: dict[str, pa.Array], layout: Layout) -> Columns:
+        """Return the usable rows of columns that hold all rows, of which there must be some."""
+        columns, usable = self.checked(arrays, layout)
         if not usable.any():
-            msg = f"{table.layout.label} has no row without missing values."
+            msg = f"{layout.label} has no row without missing values."
             raise InputError(msg)
         return columns
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 from sklearn.model_selection import GroupKFold, GroupShuffleSplit, TimeSeriesSplit
 
 import regcal
+from regcal.cli._covariates import covariate_names
 from regcal.cli._errors import InputError, code_of_users
 from regcal.cli._estimators import (
     MODEL_NAMES,
@@ -33,6 +34,7 @@ class Training:
     support: SupportOptions
     model: str
     calibrator: str
+    covariates: str | None
     features: str | None
     drop: str | None
     cv: int
@@ -74,6 +76,7 @@ def train(wanted: Training, table: Table) -> TableRegressor:
     layout = table.layout
     outcomes = wanted.outcomes.columns_of(layout)
     names = wanted.feature_names(layout, outcomes)
+    known = covariate_names(wanted.covariates, names, "the columns to predict from")
     free = takes_missing(wanted.model)
     order = [wanted.order] if wanted.order else []
     arrays = read_columns(table, [*names, *outcomes.names, *order])
@@ -95,6 +98,7 @@ def train(wanted: Training, table: Table) -> TableRegressor:
         wanted.calibrator,
         wanted.splitter(),
         "auto" if wanted.ensemble is None else wanted.ensemble,
+        covariates=known or None,
         **wanted.support.parameters,
     )
     model = TableRegressor(inner, numbers, texts, outcomes, takes_missing=free)

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from regcal._validation import Array
+from regcal.gp import interval_derivatives
 
 # The median of |Z| for a standard normal Z.
 _MEDIAN_SIZE = 0.6744897501960817
@@ -13,8 +13,6 @@ _MEDIAN_SIZE = 0.6744897501960817
 # Outcomes further out count as if they were so many typical sizes out: a gross error must not
 # decide what is learnt of all others.
 FARTHEST = 6.0
-
-_LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
 
 
 @dataclass(frozen=True)
@@ -96,19 +94,11 @@ def _median(values: Array, weights: Array) -> float:
 
 def _cut_moments(low: Array, high: Array) -> tuple[Array, Array]:
     """Return mean and mean square of a standard normal variable between two values."""
-    mirrored = low > -high  # computed in the lower tail, where probabilities have all digits
-    a, b = np.where(mirrored, -high, low), np.where(mirrored, -low, high)
-    log_b = log_ndtr(b)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        log_mass = log_b + np.log(-np.expm1(np.minimum(log_ndtr(a) - log_b, 0.0)))
-        pulls = [np.exp(-0.5 * end**2 - _LOG_SQRT_2PI - log_mass) for end in (a, b)]
-        moved = [np.where(np.isfinite(e), e * p, 0.0) for e, p in zip((a, b), pulls, strict=True)]
-        mean = pulls[0] - pulls[1]
-        square = 1.0 + moved[0] - moved[1]
-    # where the difference has no digits left, the interval is narrow, or far out
-    near = np.where(np.isfinite(a), np.clip(b, a, None), b)
-    middle = np.where(np.isfinite(a) & np.isfinite(b), 0.5 * (a + b), near)
-    lost = ~(np.isfinite(mean) & np.isfinite(square) & (mean >= a) & (mean <= b))
-    lost |= square < mean**2
-    mean, square = np.where(lost, middle, mean), np.where(lost, middle**2, square)
-    return np.where(mirrored, -mean, mean), square
+    a, b = (np.where(np.isfinite(end), end, 0.0) for end in (low, high))
+    pull_a, pull_b = interval_derivatives(low, high).first
+    with np.errstate(invalid="ignore", over="ignore"):
+        mean, square = -pull_a - pull_b, 1.0 - a * pull_a - b * pull_b
+    # where these have no digits left, the interval is narrow, or far out
+    middle = np.where(np.isneginf(low), b, np.where(np.isposinf(high), a, 0.5 * (a + b)))
+    kept = (low <= mean) & (mean <= high) & (square >= mean**2) & np.isfinite(square)
+    return np.where(kept, mean, middle), np.where(kept, square, middle**2)

@@ -6,12 +6,15 @@ Everything else is derived. The underscored methods take points of shape (n_rows
 and return (n_rows, n_points); the public ones apply the shape rule and keep memory bounded.
 """
 
+import copy
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
@@ -68,6 +71,9 @@ class Distribution(WithoutCaches, ABC):
 
     # How many temporary values one point costs, for the memory budget.
     _work_per_point = 1
+
+    # How many threads work on blocks of rows.
+    _n_threads = 1
 
     # Attributes with an entry per row, for classes whose batches can be joined in one.
     _row_fields: tuple[str, ...] = ()
@@ -300,14 +306,50 @@ class Distribution(WithoutCaches, ABC):
             values = np.broadcast_to(values, (n_rows, n_points))
         else:
             values = np.empty((n_rows, n_points))
-            for start in range(0, n_rows, block):
-                rows = slice(start, start + block)
+
+            def fill(rows: slice) -> None:
                 part = points if len(points) == 1 else points[rows]
                 values[rows] = getattr(self[rows], method)(part)
+
+            self._each(fill, [slice(start, start + block) for start in range(0, n_rows, block)])
         values = values[:, 0] if flat else values
         return values if values.flags.writeable else values.copy()
 
+    def _each(self, function: Callable[[slice], Any], blocks: Sequence[slice]) -> list[Any]:
+        """Return what a function returns of each block of rows."""
+        if self._n_threads == 1 or len(blocks) < 2:
+            return list(map(function, blocks))
+        with ThreadPoolExecutor(self._n_threads) as pool:
+            return list(pool.map(function, blocks))
+
     # -------------------------------------------------------------------------------------- public
+
+    def in_threads(self, n_jobs: int = -1) -> Self:
+        """Return the same distributions, which answer for many rows in several threads.
+
+        They share all arrays with these, and all numbers are the same. Blocks of rows are dealt to
+        the threads, so that a few thousand rows gain nothing.
+
+        Parameters
+        ----------
+        n_jobs : int, default=-1
+            Number of threads, as joblib counts: -1 for as many as there are processors.
+
+        Returns
+        -------
+        Distribution
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from regcal import Normal
+        >>> dist = Normal(np.zeros(10**6), 1.0)
+        >>> bool((dist.in_threads(2).cdf(0.5) == dist.cdf(0.5)).all())
+        True
+        """
+        same = copy.copy(self)
+        same._n_threads = effective_n_jobs(n_jobs)
+        return same
 
     def cdf(self, points: ArrayLike) -> Array:
         """Return P(Y <= t)."""
@@ -436,7 +478,11 @@ class Distribution(WithoutCaches, ABC):
         ends = [self._as_points(one, name)[0] for one, name in ((low, "low"), (high, "high"))]
         columns = [np.broadcast_to(column, (len(self), 1))[:, 0] for column in ends]
         columns += [np.full(len(self), float(limit)) for limit in (start, end)]
-        parts = [self[rows]._crps(*(c[rows] for c in columns)) for rows in self._integral_blocks()]
+
+        def scores(rows: slice) -> Array:
+            return self[rows]._crps(*(c[rows] for c in columns))
+
+        parts = self._each(scores, self._integral_blocks())
         return np.concatenate(parts or [np.empty(0)])
 
     def sample(self, size: int = 1, random_state: Any = None) -> Array:
@@ -446,7 +492,7 @@ class Distribution(WithoutCaches, ABC):
 
     @cached_property
     def _moments(self) -> tuple[Array, Array]:
-        parts = [self[rows]._mean_and_var() for rows in self._integral_blocks()]
+        parts = self._each(lambda rows: self[rows]._mean_and_var(), self._integral_blocks())
         mean, var = zip(*parts, strict=True) if parts else ([np.empty(0)], [np.empty(0)])
         return np.concatenate(mean), np.concatenate(var)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cached_property
+from threading import Lock
 from typing import Any, Self
 
 import numpy as np
@@ -218,6 +219,7 @@ class SharedTable(WithoutCaches):
     def __init__(self, kernels: "Kernels") -> None:
         self.kernels = kernels
         self._filled = np.zeros(len(kernels), dtype=bool)
+        self._lock = Lock()
 
     @cached_property
     def _table(self) -> KernelTable:
@@ -225,11 +227,13 @@ class SharedTable(WithoutCaches):
 
     def of(self, rows: np.ndarray) -> KernelTable:
         """Return the table of some rows."""
+        with self._lock:
+            table = self._table
         missing = np.unique(rows[~self._filled[rows]])
-        if len(missing):
-            self._table.take(missing).fill(self.kernels._take(missing).sums())
+        if len(missing):  # another thread may fill them as well, with the same numbers
+            table.take(missing).fill(self.kernels._take(missing).sums())
             self._filled[missing] = True
-        return self._table.take(rows)
+        return table.take(rows)
 
 
 class SmoothedDraws(Distribution):

@@ -9,6 +9,7 @@ from regcal.maps.base import Chain, Curve, Path, ProbitMap, log_change
 from regcal.maps.lines import RowLines
 from regcal.maps.piecewise import PiecewiseMap
 from regcal.maps.scale import ScaleMap
+from regcal.maps.sinh_arcsinh import SinhArcsinhMap
 from regcal.maps.spline import RationalQuadraticSpline, count_reached
 from regcal.maps.surface import Surface
 
@@ -22,6 +23,7 @@ __all__ = [
     "RationalQuadraticSpline",
     "RowLines",
     "ScaleMap",
+    "SinhArcsinhMap",
     "Surface",
     "count_reached",
     "log_change",

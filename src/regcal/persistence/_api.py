@@ -23,6 +23,7 @@ from regcal.persistence._archive import FileError, pack, read_file, unpack, writ
 from regcal.persistence._schema import audit, parse, tidy
 from regcal.persistence.description import describe
 from regcal.persistence.fingerprint import fingerprint, walk
+from regcal.tables import TableModel
 
 _FORMAT = 1
 
@@ -257,11 +258,20 @@ def _training(model: Any) -> dict[str, Any]:
     for support in (getattr(model, "support_", None), getattr(model, "support", None)):
         if isinstance(support, Support) and support:
             known["support"] = support.described()
-    columns = getattr(members[0].calibrator if members else model, "columns_", None)
-    if columns is not None:
-        known["covariates"] = list(columns.names)
+    covariates = _covariates_in(model)
+    if covariates:
+        known["covariates"] = list(covariates)
     chosen = getattr(getattr(model, "selection_", model), "chosen_", None)
     return known if chosen is None else {**known, "chosen": chosen}
+
+
+def _covariates_in(model: Any) -> tuple[str, ...]:
+    """Return the names of the covariates that a fitted object has learnt from."""
+    if isinstance(model, TableModel):
+        return model.covariates_read
+    members = getattr(model, "members_", None)
+    columns = getattr(members[0].calibrator if members else model, "columns_", None)
+    return () if columns is None else columns.names
 
 
 def _scores(model: Any) -> list[dict[str, Any]]:

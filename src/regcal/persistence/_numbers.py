@@ -36,11 +36,13 @@ from regcal.calibrators.one_vs_rest import (
 )
 from regcal.calibrators.pit import PITCalibrator
 from regcal.calibrators.scale import ScaleCalibrator
+from regcal.calibrators.sinh_arcsinh import SinhArcsinhCalibrator
 from regcal.calibrators.stack import StackCalibrator
 from regcal.calibrators.support import Support
 from regcal.codes import LeastSquaresDecoder, tells_apart
 from regcal.corrections.additive import Additive, LevelTerm, SmoothTerm
-from regcal.corrections.cross_fit import Correction
+from regcal.corrections.base import Regression
+from regcal.corrections.cross_fit import Averaged, Blend, Correction
 from regcal.corrections.regressors import Fitted
 from regcal.covariates import Column, Covariates
 from regcal.distributions import (
@@ -69,6 +71,7 @@ from regcal.maps import (
     RationalQuadraticSpline,
     RowLines,
     ScaleMap,
+    SinhArcsinhMap,
     Surface,
 )
 from regcal.outcomes import Outcomes
@@ -77,13 +80,22 @@ from regcal.persistence.other_libraries import StoredModel
 from regcal.regressor import CalibratedRegressorCV, MultiQuantileRegressor, NormalResidualRegressor
 from regcal.regressor._calibrated import CalibratedModel
 from regcal.regressor._guarantee import Guarantee, Refit
-from regcal.tables import OutcomeColumns, PredictionColumns, TableCalibrator, TableRegressor
+from regcal.tables import (
+    CovariateColumns,
+    OutcomeColumns,
+    PredictionColumns,
+    TableCalibrator,
+    TableRegressor,
+)
 
 # Tables of maps end long before.
 _FARTHEST_PROBIT = 100.0
 
 # Probits that are shifted so far still have ten digits.
 _LARGEST_SHIFT = 1e6
+
+# What learners find is taken as it is, or a little more or less of it.
+_LARGEST_SHARE = 1e3
 
 # Factors of probits have logs that are smaller.
 _LARGEST_LOG = 100.0
@@ -344,6 +356,12 @@ _RULES: dict[type, dict[str, Check]] = {
     },
     # maps
     ScaleMap: {"factor": Number(least=1.0 / _FARTHEST, most=_FARTHEST)},
+    SinhArcsinhMap: {
+        "shift": Number(least=-_FARTHEST, most=_FARTHEST),
+        "factor": Number(least=1.0 / _FARTHEST, most=_FARTHEST),
+        "skew": Number(least=-4.0, most=4.0),
+        "tail": Number(least=0.2, most=5.0),
+    },
     PiecewiseMap: {
         "edges": Numbers("n", least=-_FARTHEST, most=_FARTHEST, rising=True),
         "heights": Numbers("n", least=-_FARTHEST, most=_FARTHEST),
@@ -463,17 +481,20 @@ _RULES: dict[type, dict[str, Check]] = {
         "constant": Number(least=-_LARGEST_SHIFT, most=_LARGEST_SHIFT),
         "centres": Several(Instance(np.ndarray), "terms"),
         "covariances": Several(Instance(np.ndarray), "terms"),
-        "variance": Number(least=0.0),
     },
     Fitted: {
         "regressor": Instance(BaseEstimator, StoredModel),
         "log": Instance(bool),
         "smallest": Number(least=0.0),
     },
+    Averaged: {"parts": Several(Instance(Additive, Fitted))},
+    Blend: {
+        "parts": Several(Instance(Averaged), "learners"),
+        "shares": Numbers("learners", least=0.0, most=_LARGEST_SHARE),
+    },
     Correction: {
-        "shift": Instance(Additive, Fitted),
-        "log_factor": Instance(Additive, Fitted),
-        "shares": Several(Number(least=0.0, most=1.0), 2),
+        "shift": Instance(Blend),
+        "log_factor": Instance(Blend),
         "constant": Number(least=-_LARGEST_LOG, most=_LARGEST_LOG),
         "origin": Number(least=-_LARGEST_SHIFT, most=_LARGEST_SHIFT),
         "unit": Number(least=1.0 / _LARGEST_SHIFT, most=_LARGEST_SHIFT),
@@ -507,6 +528,7 @@ _RULES: dict[type, dict[str, Check]] = {
     },
     ScaleCalibrator: {"map_": Instance(ScaleMap)},
     PITCalibrator: {"map_": Instance(ProbitMap)},
+    SinhArcsinhCalibrator: {"map_": Instance(SinhArcsinhMap)},
     ProcessCalibrator: {
         "axes_": Instance(MapAxes),
         "start_": Instance(ProbitMap),
@@ -587,9 +609,11 @@ _RULES: dict[type, dict[str, Check]] = {
     Refit: {"shifts": Numbers("rows"), "ratios": Numbers("rows", least=0.0)},
     NormalResidualRegressor: {"scale_": Number(above=0.0)},
     MultiQuantileRegressor: {"estimators_": Several(Instance(BaseEstimator))},
+    CovariateColumns: {"columns": Instance(dict), "texts": Several(Instance(str), least=0)},
     TableCalibrator: {
         "columns": Instance(PredictionColumns),
         "target": Instance(str, int, OutcomeColumns),
+        "covariates": Either(nothing, Instance(CovariateColumns)),
         "calibrator_": Instance(Calibrator),
     },
     TableRegressor: {
@@ -792,11 +816,18 @@ def _functions_have_coefficients(sums: Additive) -> bool:
 
 def _factors_are_bounded(correction: Correction) -> bool:
     """Return whether the log of a spread is a number wherever it is asked for."""
-    log_factor = correction.log_factor
-    if isinstance(log_factor, Additive):
-        size = abs(log_factor.constant) + sum(np.abs(own).sum() for own in log_factor.coefficients)
-        return bool(size <= _LARGEST_LOG)
-    return isinstance(log_factor, Fitted) and log_factor.log and log_factor.smallest > 0
+    blend = correction.log_factor
+    sizes = [max(map(_largest_log, part.parts)) for part in blend.parts]
+    return bool(blend.shares @ sizes <= _LARGEST_LOG)
+
+
+def _largest_log(regression: Regression) -> float:
+    if isinstance(regression, Additive):
+        sizes = (np.abs(own).sum() for own in regression.coefficients)
+        return float(abs(regression.constant) + sum(sizes))
+    # the logs of other answers are of moderate size if these are numbers above 0
+    positive = isinstance(regression, Fitted) and regression.log and regression.smallest > 0
+    return 0.0 if positive else np.inf
 
 
 def _correction_is_of_columns(calibrator: ConditionalCalibrator) -> bool:
@@ -805,16 +836,18 @@ def _correction_is_of_columns(calibrator: ConditionalCalibrator) -> bool:
     if correction is None:
         return True
     columns = calibrator._columns(Normal([0.0], [1.0]), calibrator.columns_)
-    parts = (correction.shift, correction.log_factor)
+    blends = (correction.shift, correction.log_factor)
+    parts = [part for blend in blends for learner in blend.parts for part in learner.parts]
     return columns is not None and all(_is_of_columns(part, columns) for part in parts)
 
 
-def _is_of_columns(part: Additive | Fitted, columns: Covariates) -> bool:
-    if isinstance(part, Fitted):
-        n_columns = len(columns.columns)
-        return getattr(part.regressor, "n_features_in_", n_columns) == n_columns
-    own = {column.name: column for column in columns.columns}
-    return all(term.name in own and _is_of_column(term, own[term.name]) for term in part.terms)
+def _is_of_columns(part: Regression, columns: Covariates) -> bool:
+    if isinstance(part, Additive):
+        own = {column.name: column for column in columns.columns}
+        return all(term.name in own and _is_of_column(term, own[term.name]) for term in part.terms)
+    n_columns = len(columns.columns)
+    regressor = part.regressor if isinstance(part, Fitted) else None
+    return getattr(regressor, "n_features_in_", n_columns) == n_columns
 
 
 def _is_of_column(term: SmoothTerm | LevelTerm, column: Column) -> bool:
@@ -857,6 +890,7 @@ _LAWS: dict[type, Callable[[Any], bool]] = {
     IndexTable: _table_fits,
     IsotonicCalibrator: _table_is_of_thresholds,
     StackCalibrator: _parts_have_weights,
+    CovariateColumns: lambda known: set(known.texts) <= set(known.columns),
     Segmented: _segments_are_reweighted,
     Transformed: _lines_have_rows,
     Column: _column_fits,

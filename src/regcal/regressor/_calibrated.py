@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from regcal._inspection import Auditable, FittedCard
+from regcal._progress import Progress
 from regcal._validation import Array, as_float_array
 from regcal.adapters import check_can_predict, predict_dist
 from regcal.calibrators import AutoCalibrator, Calibrator, calibrator_names, get_calibrator
@@ -30,10 +30,7 @@ from regcal.regressor._folds import (
     as_weights,
     check_outcome_data,
     check_table,
-    fit_copy,
-    fit_folds,
     input_tags,
-    make_folds,
     route_metadata,
     router_for,
     rows_together,
@@ -45,13 +42,7 @@ from regcal.regressor._guarantee import (
     given_guarantee,
     groups_of,
 )
-
-# Below this many rows a linear model's calibrators are better averaged than pooled.
-_FEW_ROWS = 400
-
-# A flexible model that explains a smaller share of the variance is better averaged than refitted,
-# unless the folds of few rows are what keeps it from learning.
-_LEAST_EXPLAINED, _ENOUGH_ROWS = 0.5, 200
+from regcal.regressor._refit import FoldFitter, fit_fold_models
 
 
 @dataclass(frozen=True)
@@ -99,19 +90,20 @@ class CalibratedRegressorCV(
         A name that `get_calibrator` knows, or a calibrator. With "auto" the method is chosen
         once, on the held-out predictions of all folds together.
     cv : int or splitter, default=3
-        Number of folds, dealt at random and always in the same way, or a splitter of
-        scikit-learn: for rows in time order or in groups that belong together, pass
-        `TimeSeriesSplit` or `GroupKFold`.
+        Number of folds, dealt at random as `random_state` says, or a splitter of scikit-learn:
+        for rows in time order or in groups that belong together, pass `TimeSeriesSplit` or
+        `GroupKFold`.
     ensemble : bool or "auto", default="auto"
         True: every fold's model keeps its own calibrator, fitted on that fold's held-out rows,
         and predictions are the average of them all (the paper); where these rows' outcomes are
         all equal, the fold's model stays as it is, with a warning. False: one calibrator is fitted
         on the held-out predictions of all folds, and the model is fitted again on all rows.
-        "auto": True for a linear model (one with ``coef_``) with fewer than 400 rows, and for
-        any other model that with at least 200 rows explains less than half of the variance of
-        the held-out outcomes; else False. Refitting matters for flexible models with much to
-        learn, which gain from every row. Averaging steadies the calibrators, and a model that
-        is mostly noise itself.
+        "auto": what the models say decides. If the one of all rows states spreads that are
+        smaller by more than a tenth, on rows that both have seen, it still learns: it is kept
+        (False), and calibrated on the predictions of 10 folds, whose models differ less from it;
+        with a splitter the fold models are averaged (True) unless they see nine tenths of the
+        rows. If not, but medians on held-out rows differ by more than a tenth of the spread, the
+        model is unsteady, and averaging steadies it (True). Else they say the same (False).
     n_jobs : int, optional
         Number of models fitted at once, through joblib.
     point : {"mean", "median"}, default="mean"
@@ -132,6 +124,11 @@ class CalibratedRegressorCV(
         `predict_quantiles` with ``guarantee=True``. "split" holds a part of the rows out of model,
         calibrator and selection, and coverage is proven for exchangeable rows; "cross" holds out
         every row once from copies of them, which takes six fits, and is approximate.
+    random_state : int, default=0
+        Decides how a number of folds deals the rows.
+    verbose : int, default=0
+        Whether to tell every step on standard error. With 0, a terminal shows the current step
+        of a fit that takes longer than two seconds, and nothing is written elsewhere.
 
     Attributes
     ----------
@@ -163,9 +160,11 @@ class CalibratedRegressorCV(
 
     __metadata_request__fit = {"groups": UNUSED}  # noqa: RUF012
 
-    # What files from before there were covariates and guarantees have.
+    # What files from before there were these parameters have.
     covariates: Any = None
     guarantee: Any = None
+    random_state: int = 0
+    verbose: int = 0
 
     def __init__(
         self,
@@ -180,6 +179,8 @@ class CalibratedRegressorCV(
         support: Any = "auto",
         step: Any = None,
         guarantee: Any = None,
+        random_state: int = 0,
+        verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.calibrator = calibrator
@@ -191,6 +192,8 @@ class CalibratedRegressorCV(
         self.support = support
         self.step = step
         self.guarantee = guarantee
+        self.random_state = random_state
+        self.verbose = verbose
 
     # ----------------------------------------------------------------------------------------- fit
 
@@ -229,24 +232,25 @@ class CalibratedRegressorCV(
             )
             raise ValueError(msg)
         sample_weight = as_weights(sample_weight, len(y))
-        routing = get_config()["enable_metadata_routing"]
         weights = np.ones(len(y)) if sample_weight is None else sample_weight
-        if isinstance(self.estimator, FrozenEstimator):
-            rows = TrainingRows(X, seen, weights, self._covariates_of(X), rows_together([], groups))
-            models, held_out = [self.estimator], [rows.held_out(self.estimator, slice(None))]
-            self.ensemble_ = False
-        else:
-            routed = route_metadata(self, routing, sample_weight, groups, fit_params)
-            folds = make_folds(self.cv, X, y, routed.splitter.split)
-            to_fit = routed.estimator.fit
-            models = fit_folds(self.estimator, X, y, folds, to_fit, self.n_jobs)
-            together = rows_together(folds, groups)
-            rows = TrainingRows(X, seen, weights, self._covariates_of(X), together)
-            held_out = [rows.held_out(m, test) for m, (_, test) in zip(models, folds, strict=True)]
-            self.ensemble_ = self._resolved_ensemble(models[0], held_out)
-            if not self.ensemble_:
-                models = [fit_copy(self.estimator, X, y, to_fit)]
-        self.members_ = self._calibrated(models, held_out)
+        with Progress(type(self).__name__, self.verbose) as progress:
+            if isinstance(self.estimator, FrozenEstimator):
+                known = self._covariates_of(X), rows_together([], groups)
+                rows = TrainingRows(X, seen, weights, *known)
+                models, held_out = [self.estimator], [rows.held_out(self.estimator, slice(None))]
+                self.ensemble_ = False
+            else:
+                routing = get_config()["enable_metadata_routing"]
+                routed = route_metadata(self, routing, sample_weight, groups, fit_params)
+                fitter = FoldFitter(self, X, y, routed, progress)
+                fitted = fit_fold_models(fitter, weights, self.cv, self.ensemble)
+                known = self._covariates_of(X), rows_together(fitted.folds, groups)
+                rows = TrainingRows(X, seen, weights, *known)
+                held_out = [rows.held_out(model, test) for model, test in fitted.held_out]
+                self.ensemble_ = fitted.refitted is None
+                models = fitted.models if self.ensemble_ else [fitted.refitted]
+            progress.step("calibrating its predictions")
+            self.members_ = self._calibrated(models, held_out)
         return self
 
     def _check_options(self) -> None:
@@ -287,15 +291,6 @@ class CalibratedRegressorCV(
             raise TypeError(msg)
         check_can_predict(self.estimator)
 
-    def _resolved_ensemble(self, model: Any, held_out: list[HeldOut]) -> bool:
-        if self.ensemble != "auto":
-            return bool(self.ensemble)
-        pooled = HeldOut.joined(held_out)
-        n_rows = pooled.weights.sum()
-        if _is_linear(model):
-            return bool(n_rows < _FEW_ROWS)
-        return bool(n_rows >= _ENOUGH_ROWS) and _explained_share(pooled) < _LEAST_EXPLAINED
-
     def _covariates_of(self, X: Any) -> Covariates | None:
         if self.covariates is None:
             return None
@@ -332,6 +327,8 @@ class CalibratedRegressorCV(
     def _resolved_calibrator(self, pooled: HeldOut) -> Calibrator:
         named = isinstance(self.calibrator, str)
         calibrator = get_calibrator(self.calibrator) if named else self.calibrator
+        if self.verbose and calibrator.get_params(deep=False).get("verbose") == 0:
+            calibrator = clone(calibrator).set_params(verbose=self.verbose)
         self.support_ = self._resolved_support(calibrator, pooled.counted())
         if pooled.counted().constant or not isinstance(calibrator, AutoCalibrator):
             self.__dict__.pop("selection_", None)  # of an earlier fit
@@ -509,22 +506,6 @@ class CalibratedRegressorCV(
         inner = input_tags(self.estimator)
         tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
         return tags
-
-
-def _explained_share(rows: HeldOut) -> float:
-    """Return the share of the outcomes' variance that predicted medians explain."""
-    residuals = rows.y - rows.dist.median()
-    centred = rows.y - np.average(rows.y, weights=rows.weights)
-    return 1.0 - float(rows.weights @ residuals**2 / (rows.weights @ centred**2))
-
-
-def _is_linear(model: Any) -> bool:
-    """Return whether the model inside all wrappers is linear in its inputs."""
-    if isinstance(model, Pipeline):
-        return _is_linear(model[-1])
-    if hasattr(model, "estimator_"):
-        return _is_linear(model.estimator_)
-    return hasattr(model, "coef_")
 
 
 def _like(X: Any, values: Array, columns: list[Any]) -> Any:

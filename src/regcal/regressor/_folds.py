@@ -145,11 +145,13 @@ def route_metadata(
     return Bunch(estimator=Bunch(fit=to_fit), splitter=Bunch(split={"groups": groups}))
 
 
-def make_folds(cv: Any, X: Any, y: Array, split_params: Mapping[str, Any]) -> list[Fold]:
+def make_folds(
+    cv: Any, X: Any, y: Array, split_params: Mapping[str, Any], random_state: int = 0
+) -> list[Fold]:
     """Return pairs of training and held-out row numbers.
 
-    A number of folds deals the rows at random, always in the same way, so that data in a
-    meaningful order do not leave one fold outside of what the others have seen.
+    A number of folds deals the rows at random, so that data in a meaningful order do not leave one
+    fold outside of what the others have seen; in the same way for the same random state.
     """
     if isinstance(cv, str):
         msg = (
@@ -167,7 +169,7 @@ def make_folds(cv: Any, X: Any, y: Array, split_params: Mapping[str, Any]) -> li
                 "each are needed. Lower cv, or pass more rows."
             )
             raise ValueError(msg)
-        cv = KFold(int(cv), shuffle=True, random_state=0)
+        cv = KFold(int(cv), shuffle=True, random_state=random_state)
     return list(check_cv(cv).split(X, y, **split_params))
 
 

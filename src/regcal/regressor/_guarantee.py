@@ -305,7 +305,8 @@ class CrossGuarantee(BaseEstimator):
         """
         if folds is None:
             cv = self.cv if rows.groups is None else GroupKFold(self.cv)
-            folds = make_folds(cv, rows.X, rows.y, {"groups": rows.groups})
+            split = {"groups": rows.groups}
+            folds = make_folds(cv, rows.X, rows.y, split, model.random_state)
         everything = np.arange(len(rows))
         parts = Parallel(n_jobs=model.n_jobs)(
             delayed(_fitted_part)(model, rows, train)

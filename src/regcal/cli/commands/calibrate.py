@@ -8,11 +8,17 @@ import regcal
 from regcal.cli import _options as options
 from regcal.cli._answers import Answers
 from regcal.cli._console import note, show_json
+from regcal.cli._covariates import (
+    check_calibrator_looks,
+    covariate_columns,
+    covariate_names,
+    covariates_in_words,
+)
 from regcal.cli._errors import InputError
 from regcal.cli._held_out import hold_out, note_scores, scores_on_held_out_rows
 from regcal.cli._outcomes import OutcomeOptions, SupportOptions, note_support
 from regcal.cli._predictions import prediction_columns
-from regcal.cli._reading import open_table
+from regcal.cli._reading import open_table, read_columns
 from regcal.cli._rows import RowReader, fitted
 from regcal.cli._streaming import apply_model
 from regcal.cli._writing import check_file_can_be_written, check_nothing_is_overwritten
@@ -38,6 +44,7 @@ def calibrate(
     quantiles: options.InputQuantiles = None,
     samples: options.Samples = None,
     calibrator: options.CalibratorName = "auto",
+    covariates: options.Covariates = None,
     apply: Annotated[
         str | None, typer.Option(metavar="NEW", help="Table of predictions to correct.")
     ] = None,
@@ -64,6 +71,8 @@ def calibrate(
 
     regcal calibrate past.parquet --target y --samples draw_ --calibrator gpc --save model.regcal
 
+    regcal calibrate past.csv --target y --mean mu --std sigma --covariates age,region --save model
+
     regcal calibrate rain.csv --target mm --samples run_ --support 0, --apply new.csv --above 0
 
     regcal calibrate past.csv --target days --censored alive --mean mu --std sigma --save m.regcal
@@ -77,13 +86,16 @@ def calibrate(
     )
     if save is not None:
         check_file_can_be_written(save)
+    check_calibrator_looks(calibrator, covariates)
     named = (mean, std, quantiles, samples)
-    model = _learned(calibration, outcomes, ends, named, calibrator, skip_missing)
+    model = _learned(calibration, outcomes, ends, named, calibrator, covariates, skip_missing)
     chosen = getattr(model.calibrator_, "chosen_", calibrator)
     result: dict[str, Any] = {"calibrator": chosen, "rows": model.n_rows_seen_}
-    result |= {"support": model.support, "scores": model.scores_}
+    result |= {"covariates": model.covariates_read, "support": model.support}
+    result["scores"] = model.scores_
     if not json:
-        note(f"Learned {chosen} from {model.n_rows_seen_} rows of {model.source_}.")
+        given = covariates_in_words(model.covariates_read)
+        note(f"Learned {chosen}{given} from {model.n_rows_seen_} rows of {model.source_}.")
         note_support(model.support, ends)
         note_scores(model.scores_)
     if save is not None:
@@ -103,20 +115,26 @@ def _learned(
     ends: SupportOptions,
     named: tuple[str | None, str | None, str | None, str | None],
     calibrator: str,
+    covariates: str | None,
     skip_missing: bool,
 ) -> TableCalibrator:
     """Return a calibrator fitted on all rows, with its scores on rows held out before."""
     method = regcal.get_calibrator(calibrator, **ends.parameters)
     table = open_table(calibration)
     target = outcomes.columns_of(table.layout)
-    model = TableCalibrator(prediction_columns(table.layout, *named), method, target)
+    layout = table.layout
+    columns = prediction_columns(layout, *named)
+    others = [name for name in layout.names if name not in (*columns.names, *target.names)]
+    names = covariate_names(covariates, others, "the columns beside predictions and outcomes")
+    arrays = read_columns(table, list(dict.fromkeys((*columns.names, *target.names, *names))))
+    model = TableCalibrator(columns, method, target, covariate_columns(names, arrays, layout))
     reader = RowReader.of_model(model, skip_missing, with_outcomes=True)
     reader.support = ends.given
-    rows = reader.of_table(table)
-    reader.tell(table.layout)
+    rows = reader.of_columns(arrays, layout)
+    reader.tell(layout)
     scores = scores_on_held_out_rows(model, rows, hold_out(len(rows[model.inputs[0]])))
     fitted(model, rows)
-    model.source_, model.scores_ = table.layout.label, scores
+    model.source_, model.scores_ = layout.label, scores
     return model
 
 

@@ -27,6 +27,7 @@ def evaluate(
     std: options.Std = None,
     quantiles: options.InputQuantiles = None,
     samples: options.Samples = None,
+    covariates: options.CovariatesOfModel = None,
     coverage: Annotated[float, typer.Option(help="Of the intervals that are judged.")] = 0.9,
     trust: options.Trust = None,
     skip_missing: options.SkipMissing = False,
@@ -44,7 +45,7 @@ def evaluate(
     """
     outcomes = OutcomeOptions(target, censored, lower, upper)
     ends, named = SupportOptions.parsed(support, step), (mean, std, quantiles, samples)
-    known = read_known_outcomes(data, model, outcomes, ends, named, trust, skip_missing)
+    known = read_known_outcomes(data, model, outcomes, ends, named, covariates, trust, skip_missing)
     table = regcal.compare(known.y, known.dists, coverage=coverage)
     if json:
         show_json(_for_programs(table) | {"support": known.support})

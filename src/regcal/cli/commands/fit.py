@@ -7,6 +7,7 @@ import typer
 import regcal
 from regcal.cli import _options as options
 from regcal.cli._console import note, show_json
+from regcal.cli._covariates import check_calibrator_looks, covariates_in_words
 from regcal.cli._estimators import MODEL_NAMES
 from regcal.cli._held_out import note_scores
 from regcal.cli._outcomes import OutcomeOptions, SupportOptions, note_support
@@ -35,6 +36,7 @@ def fit(
         ),
     ] = "bayesian-ridge",
     calibrator: options.CalibratorName = "auto",
+    covariates: options.Covariates = None,
     features: Annotated[
         str | None, typer.Option(help="Columns to predict from; all others by default.")
     ] = None,
@@ -66,12 +68,26 @@ def fit(
 
     regcal fit sales.parquet --target sales --model boosting --time date --output model.regcal
 
+    regcal fit houses.csv --target price --model boosting --covariates age,region -o model.regcal
+
     regcal fit patients.csv --target days --censored alive --support 0, --output model.regcal
     """
     outcomes = OutcomeOptions(target, censored, lower, upper)
     ends = SupportOptions.parsed(support, step)
+    check_calibrator_looks(calibrator, covariates)
     wanted = Training(
-        outcomes, ends, model, calibrator, features, drop, cv, ensemble, groups, time, skip_missing
+        outcomes,
+        ends,
+        model,
+        calibrator,
+        covariates,
+        features,
+        drop,
+        cv,
+        ensemble,
+        groups,
+        time,
+        skip_missing,
     )
     check_nothing_is_overwritten({"--output": output}, {"the table": data})
     check_file_can_be_written(output)
@@ -81,9 +97,10 @@ def fit(
     if json:
         result: dict[str, Any] = {"output": output, "model": model, "calibrator": chosen}
         result |= {"rows": trained.n_rows_seen_, "features": trained.inputs}
-        result["support"] = trained.support
+        result |= {"covariates": trained.covariates_read, "support": trained.support}
         show_json({**result, "scores": trained.scores_})
         return
-    note(f"Fitted {model}, calibrated by {chosen}, on {trained.n_rows_seen_} rows: {output}.")
+    how = f"calibrated by {chosen}{covariates_in_words(trained.covariates_read) or ','}"
+    note(f"Fitted {model}, {how} on {trained.n_rows_seen_} rows: {output}.")
     note_support(trained.support, ends)
     note_scores(trained.scores_)

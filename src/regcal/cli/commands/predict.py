@@ -28,6 +28,7 @@ def predict(
     std: options.Std = None,
     quantile_columns: options.QuantileColumns = None,
     samples: options.Samples = None,
+    covariates: options.CovariatesOfModel = None,
     trust: options.Trust = None,
     skip_missing: options.SkipMissing = False,
     json: options.Json = False,
@@ -35,7 +36,7 @@ def predict(
     """Predict a table of any length by a model file.
 
     A model by regcal fit needs the columns of features; one by regcal calibrate needs the columns
-    of predictions, under the names it was learnt with unless others are given.
+    of predictions and covariates, under the names it was learnt with unless others are given.
 
     [bold]Examples[/bold]
 
@@ -53,7 +54,13 @@ def predict(
     loaded = load_model(model, trust)
     table = open_table(data)
     ready = model_for_table(
-        loaded, table.layout, mean=mean, std=std, quantiles=quantile_columns, samples=samples
+        loaded,
+        table.layout,
+        mean=mean,
+        std=std,
+        quantiles=quantile_columns,
+        samples=samples,
+        covariates=covariates,
     )
     result = apply_model(ready, table, answers, output, keep=keep, skip_missing=skip_missing)
     if json:

@@ -27,6 +27,7 @@ def report(
     std: options.Std = None,
     quantiles: options.InputQuantiles = None,
     samples: options.Samples = None,
+    covariates: options.CovariatesOfModel = None,
     output: Annotated[str, typer.Option("--output", "-o", help="Page to write.")] = "report.html",
     title: Annotated[str, typer.Option(help="Title of the page.")] = "Calibration report",
     trust: options.Trust = None,
@@ -44,7 +45,7 @@ def report(
     check_nothing_is_overwritten({"--output": output}, {"the table": data, "the model file": model})
     outcomes = OutcomeOptions(target, censored, lower, upper)
     ends, named = SupportOptions.parsed(support, step), (mean, std, quantiles, samples)
-    known = read_known_outcomes(data, model, outcomes, ends, named, trust, skip_missing)
+    known = read_known_outcomes(data, model, outcomes, ends, named, covariates, trust, skip_missing)
     *before, (name, dist) = known.dists.items()
     with complete_file(output) as part:
         regcal.report(
