@@ -185,7 +185,7 @@ def print_share(simulations: int) -> None:
     print("the same by rows that are held out, split, normal noise")
     for n in (100, 300, 1000, 4000):
         for rows in (None, 0.1, 0.25, 0.5):
-            count = regcal.SplitGuarantee(rows)._count(n)
+            count = len(regcal.SplitGuarantee(rows).parts(n)[1])
             if count >= 9:
                 _, whole = compared(WORLDS[0], regcal.SplitGuarantee(rows), n, simulations)
                 print(f"  {n:5d} rows, {count:4d} held out ({rows}): {whole}", flush=True)
@@ -228,7 +228,7 @@ def crepes_ends(X: np.ndarray, y: np.ndarray, X_new: np.ndarray, bins: int = 5) 
     from crepes import ConformalPredictiveSystem
     from crepes.extras import binning
 
-    train, test = regcal.SplitGuarantee()._parts(len(y), None)
+    train, test = regcal.SplitGuarantee().parts(len(y))
     model = regcal.paper_brr().fit(X[train], y[train])
     loc, spread = model.predict(X[test], return_std=True)
     categories, edges = binning(loc, bins=bins)

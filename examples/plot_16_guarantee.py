@@ -35,7 +35,7 @@ def deliveries():
 # intervals.
 
 known, later = deliveries()
-model = regcal.CalibratedRegressorCV(base, "scale", guarantee="split")
+model = regcal.CalibratedRegressorCV(base, "scale", support=(0, None), guarantee="split")
 model.fit(data.X[known], data.y[known])
 print(model.guarantee_)
 
