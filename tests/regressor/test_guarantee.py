@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 from cases import DISTRIBUTIONS, STANDARD, WITH_MASSES
 from numpy.testing import assert_allclose, assert_array_equal
 from rows import QUICK_AUTO, Recorder, checked_by_scikit_learn, there_and_back
@@ -326,6 +327,21 @@ def test_censored_outcomes_have_lower_bounds(data):
     assert np.mean(y >= bounds) > 0.8
     with pytest.raises(ValueError, match="censored"):
         model.predict_interval(X, 0.95, guarantee=True)
+
+
+def test_rows_that_tell_nothing_tell_of_no_difference(rng):
+    """Of those censored before anything can happen, the probits of both ends are infinite."""
+    seen = Outcomes(
+        np.r_[np.zeros(5), np.full(35, 1.0)], np.r_[np.full(5, np.inf), np.full(35, 1.0)]
+    )
+    dist = regcal.ScipyDistribution(scipy.stats.expon(scale=np.linspace(0.5, 3.0, 40)))
+    levels = ConformalLevels().fit(dist, seen)
+
+    difference = Difference.between(dist, dist, levels)
+
+    assert levels.low_[0] == -np.inf
+    assert_allclose(difference.shifts, 0.0, atol=1e-9)
+    assert_allclose(difference.lost(levels, -np.inf, 1.0), 0.0, atol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,8 @@ class Difference:
     """How the fitted model differs from the models of the folds, on the rows these held out.
 
     In terms of what a fold's model says of a row, on the probit line: the fitted model's median is
-    at `shifts`, and one of its standard deviations has the length `ratios`.
+    at `shifts`, and one of its standard deviations has the length `ratios`. It is about calibrated
+    predictions and what a difference does to coverage; `Change` is about the models before that.
 
     Parameters
     ----------
@@ -72,13 +73,12 @@ class Difference:
             folds._evaluate("_probit_below", points, False),
             folds.probit(points),
         )
-        places = np.clip(places, -_FARTHEST, _FARTHEST)
-        outcomes = np.clip(0.5 * (levels.low_ + levels.high_), -_FARTHEST, _FARTHEST)
-        outcomes[levels.low_ < levels.high_] = 0.0  # censored: nothing to follow
-        weighted = levels.weights_ * outcomes
-        shifts = places[:, 1]
-        followed = (weighted @ shifts) / max(weighted @ outcomes, np.finfo(float).tiny)
-        return cls(shifts - followed * outcomes, 0.5 * (places[:, 2] - places[:, 0]))
+        below, shifts, above = np.clip(places, -_FARTHEST, _FARTHEST).T
+        known = levels.low_ == levels.high_  # of a censored outcome there is nothing to follow
+        outcomes = np.where(known, np.clip(levels.low_, -_FARTHEST, _FARTHEST), 0.0)
+        weighted, tiny = levels.weights_ * outcomes, np.finfo(float).tiny
+        followed = (weighted @ shifts) / max(weighted @ outcomes, tiny)
+        return cls(shifts - followed * outcomes, np.maximum(0.5 * (above - below), tiny))
 
     def lost(self, levels: ConformalLevels, low: float, high: float) -> float:
         """Return by how much less an interval between two probits holds than those of folds.
