@@ -1,6 +1,6 @@
 """What the paper's outlook is worth: output codes, joint calibration, expectation propagation.
 
-    OMP_NUM_THREADS=1 python benchmarks/outlook.py                     # both tables, three minutes
+    OMP_NUM_THREADS=1 python benchmarks/outlook.py                     # all tables, four minutes
     python benchmarks/outlook.py --tables methods --datasets diabetes
 
 "methods": e-beta with one map per segment, per threshold and per union of a dense code; Dirichlet
@@ -11,6 +11,9 @@ processor while calibrators are fitted, as multiples of e-beta's.
 "inference": gpc with expectation propagation (`tests/expectation_propagation.py`) in place of
 Laplace inference, at the same hyper-parameters. The model and its calibrator learn from 300 rows,
 three folds of which are held out in turn, and are scored on the others; five draws of rows.
+
+"strengths": Dirichlet calibration with and without the prior on its strengths, in a simulated world
+where the model is right and one where it is shifted and too wide; 30 draws of rows.
 """
 
 import argparse
@@ -26,13 +29,13 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 import regcal
-from regcal.calibrators import gp_threshold
+from regcal.calibrators import dirichlet, gp_threshold
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from expectation_propagation import propagated
 
-TABLES = ["methods", "inference"]
+TABLES = ["methods", "inference", "strengths"]
 METHODS = {
     "e-beta": regcal.get_calibrator("e-beta"),
     "e-beta, thresholds": regcal.get_calibrator("e-beta", code=regcal.ThresholdCode()),
@@ -147,6 +150,35 @@ def inference_table(names):
         )
 
 
+# ---------------------------------------------------------------------------------------- strengths
+
+WORLDS = {"right": (0.0, 1.0), "shifted and too wide": (0.5, 0.6)}
+
+
+def gain_in_world(shift, spread, n_rows, seed):
+    """Return what Dirichlet calibration adds to the mean log score of a model of spread 1."""
+    rng = np.random.default_rng(seed)
+    loc = 2.0 * rng.normal(size=n_rows + 200)
+    dist, y = regcal.Normal(loc, 1.0), loc + shift + spread * rng.normal(size=len(loc))
+    fitted = regcal.DirichletCalibrator().fit(dist[:n_rows], y[:n_rows])
+    new, seen = dist[n_rows:], y[n_rows:]
+    return (regcal.log_score(seen, fitted.transform(new)) - regcal.log_score(seen, new)).mean()
+
+
+def strengths_table():
+    """Print mean and least gains with and without the prior on strengths."""
+    free = replace(dirichlet._SEARCH, prior=None)
+    print(f"{'':22}{'rows':>6}{'gain':>9}{'least':>8}{'without':>9}{'least':>8}")
+    for world, truth in WORLDS.items():
+        for n_rows in (5, 10, 30, 100, 300):
+            line = f"{world:22}{n_rows:6}"
+            for search in (dirichlet._SEARCH, free):
+                with patch.object(dirichlet, "_SEARCH", search):
+                    gains = [gain_in_world(*truth, n_rows, seed) for seed in range(30)]
+                line += f"{np.mean(gains):+9.3f}{np.min(gains):+8.2f}"
+            print(line, flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tables", nargs="+", default=TABLES, choices=TABLES)
@@ -156,6 +188,8 @@ def main():
         methods_table(options.datasets)
     if "inference" in options.tables:
         inference_table(options.datasets)
+    if "strengths" in options.tables:
+        strengths_table()
 
 
 if __name__ == "__main__":

@@ -134,6 +134,64 @@ def one_thread():
         yield
 
 
+def given(frame, columns):
+    """Return a calibrator that has learnt from columns of a frame in memory, and what it says."""
+    cal = regcal.ConditionalCalibrator("additive", regcal.PITCalibrator())
+    dist = regcal.Normal(frame["mean"], frame["std"])
+    cal.fit(dist, frame["y"], frame["weight"], frame[columns])
+    assert cal.correction_ is not None
+    return cal, cal.transform(dist, frame[columns])
+
+
+def test_covariates_are_columns_of_the_data(one_thread):
+    """Partitions that have seen other levels, or none, are merged to what all rows teach."""
+    frame = table(120).assign(age=np.arange(120) % 40, kind=np.repeat(["a", "b", "c"], 40))
+    frame["y"] += np.where(frame["age"] < 15, 3.0, 0.0) + np.where(frame["kind"] == "c", -2.0, 0.0)
+    frame.loc[:9, "kind"], frame.loc[20:25, "age"] = None, np.nan
+    data = dd.from_pandas(frame.astype({"kind": object}), npartitions=12)
+    columns = ["age", "kind"]
+
+    cal = regcal.ConditionalCalibrator("additive", regcal.PITCalibrator())
+    fitted = regcal_dask.fit(cal, data, NORMAL, "y", "weight", columns)
+
+    wanted, dist = given(frame, columns)
+    assert fitted.columns_["kind"].levels == wanted.columns_["kind"].levels == ("a", "b", "c")
+    lazy = regcal_dask.predict_quantiles(
+        fitted, data[["kind", "mean", "std", "age"]], NORMAL, [0.9]
+    )
+    assert_allclose(lazy.compute()[0.9], dist.ppf(0.9), rtol=1e-7)
+    scores = regcal_dask.log_score(fitted, data, NORMAL, "y").compute()
+    assert_allclose(scores, dist.logpdf(frame["y"].to_numpy()), rtol=1e-7)
+
+
+def test_covariates_of_arrays_have_numbers(one_thread):
+    """A column of an array is found by its number again."""
+    frame = table(90).assign(age=np.arange(90) % 30)
+    frame["y"] += np.where(frame["age"] < 15, 3.0, 0.0)
+    data = da.from_array(frame.to_numpy(), chunks=(20, 2))
+    cal = regcal.ConditionalCalibrator("additive", regcal.PITCalibrator())
+
+    fitted = regcal_dask.fit(cal, data, NormalColumns(0, 1), 2, 3, covariates=4)
+
+    lazy = regcal_dask.predict_cdf(fitted, data, NormalColumns(0, 1), 0.5)
+    assert fitted.columns_.names == ("x4",)
+    assert_allclose(lazy.compute()[:, 0], given(frame, ["age"])[1].cdf(0.5), rtol=1e-7)
+
+
+def test_covariates_that_are_not_there_are_refused(one_thread):
+    """Neither a calibrator that looks at none nor a table that lacks them takes covariates."""
+    data = dd.from_pandas(table(40).assign(age=np.arange(40.0)), npartitions=2)
+    cal = regcal.ConditionalCalibrator("additive", regcal.PITCalibrator())
+
+    with pytest.raises(ValueError, match="no column 'ages'"):
+        regcal_dask.fit(cal, data, NORMAL, "y", covariates=["ages"])
+    with pytest.raises(ValueError, match="ScaleCalibrator does not look at covariates"):
+        regcal_dask.fit(regcal.get_calibrator("scale"), data, NORMAL, "y", covariates="age")
+    fitted = regcal_dask.fit(cal, data, NORMAL, "y", covariates="age")
+    with pytest.raises(ValueError, match="no column 'age'"):
+        regcal_dask.predict_cdf(fitted, data[["mean", "std"]], NORMAL, 0.0).compute()
+
+
 @pytest.mark.parametrize("kind", ["frame", "array"])
 def test_predictions_are_lazy_and_right(one_thread, kind):
     """Quantiles, probabilities and scores equal those of the rows in memory, index included."""

@@ -164,7 +164,14 @@ def test_broken_blocks_fail(tmp_path):
 
 # API reference
 
-PUBLIC = ("regcal", "regcal.metrics", "regcal.plots", "regcal.datasets", "regcal.gp")
+PUBLIC = (
+    "regcal",
+    "regcal.metrics",
+    "regcal.plots",
+    "regcal.online",
+    "regcal.datasets",
+    "regcal.gp",
+)
 
 
 def public_names() -> list[tuple[str, str]]:

@@ -15,7 +15,7 @@ NAMES = ["scale", "pit", "e-logistic", "e-beta", "e-isotonic", "gpc", "gp-densit
 NAMES += ["e-beta of thresholds"]
 
 # Some learn from kept rows instead of points that merge, so that a row less shows.
-ALL_NAMES = [*NAMES, "dirichlet", "auto"]
+ALL_NAMES = [*NAMES, "dirichlet", "conditional", "auto"]
 MANY_REGIMES = [*cases.FEW_BASES, *cases.ODD_BASES, "gamma", "samples", "mixture"]
 
 

@@ -17,7 +17,7 @@ SETTINGS = {
     "e-beta": {"thresholds": 6},
     "e-isotonic": {"thresholds": 4},
     "gpc": {"thresholds": 8},
-    "conditional": {"learner": "additive"},
+    "conditional": {"learner": "additive", "calibrator": regcal.PITCalibrator()},
     "gpc-paper": {"n_pairs": 60, "prediction_thresholds": 16, "random_state": 0},
 }
 WITHOUT_A_NAME = {

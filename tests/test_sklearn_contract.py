@@ -67,6 +67,7 @@ def quick(name):
         return regcal.AutoCalibrator([(one, quick(one)) for one in ("scale", "e-beta")])
     settings = {
         **{one: {"thresholds": 4} for one in ("e-logistic", "e-beta", "e-isotonic", "gpc")},
+        "conditional": {"learner": "additive", "calibrator": regcal.PITCalibrator()},
         # pairs are drawn, so that a weight of 2 is two rows on average only: no end to learn
         "gpc-paper": {
             "n_pairs": 30,
@@ -233,8 +234,11 @@ def test_every_calibrator_is_of_one_base():
     for name in regcal.calibrator_names():
         cal = regcal.get_calibrator(name)
         assert isinstance(cal, regcal.Calibrator)
-        assert list(inspect.signature(cal.fit).parameters) == ["dist", "y", "sample_weight"]
-        assert list(inspect.signature(cal.transform).parameters) == ["dist"]
+        fit, transform = (
+            list(inspect.signature(one).parameters) for one in (cal.fit, cal.transform)
+        )
+        assert fit == ["dist", "y", "sample_weight", "covariates"]
+        assert transform == ["dist", "covariates"]
 
 
 # -------------------------------------------------------------------------------------- binary maps

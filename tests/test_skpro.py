@@ -46,6 +46,20 @@ def data(rng):
 # ----------------------------------------------------------------------------------- going to skpro
 
 
+def test_covariates_are_columns_of_x(data):
+    """The bridge gives the calibrator the columns that it asks for, by name or by number."""
+    X, y = data
+    y = y + 3.0 * (X[["q"]].to_numpy() > 0)
+    cal = regcal.ConditionalCalibrator("additive", regcal.PITCalibrator())
+    ours = regcal.CalibratedRegressorCV(BayesianRidge(), cal, covariates=["q"]).fit(X, y["y"])
+
+    for chosen in (["q"], [1]):
+        bridge = CalibratedRegressor(BayesianRidge(), cal, covariates=chosen).fit(X, y)
+        assert bridge.model_.members_[0].calibrator.columns_.names == ("q",)
+        quantiles = bridge.predict_proba(X).quantile([0.9])
+        assert_allclose(quantiles.to_numpy(), ours.predict_quantiles(X, [0.9]))
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     ("bridge", "at_least"), [(PredictiveDistribution, 150), (CalibratedRegressor, 50)]

@@ -15,6 +15,7 @@ from sklearn.base import clone
 from regcal import metrics
 from regcal._validation import Array, as_float_array
 from regcal.calibrators import Calibrator, Observed, Targets
+from regcal.covariates import Covariates
 from regcal.distributions import Distribution, as_distribution
 from regcal.tables import (
     CensoredColumns,
@@ -52,7 +53,12 @@ ReadOutcomes = Callable[[Sequence[Any]], Any]
 
 
 def fit(
-    calibrator: Calibrator, data: Any, to_dist: ToDist, y: Any, sample_weight: Any = None
+    calibrator: Calibrator,
+    data: Any,
+    to_dist: ToDist,
+    y: Any,
+    sample_weight: Any = None,
+    covariates: Any = None,
 ) -> Calibrator:
     """Fit a calibrator on the rows of a Dask collection.
 
@@ -75,6 +81,10 @@ def fit(
         Outcomes, or what was seen of them. A collection has the partitions of the data, and two
         columns of it are lower and upper ends.
     sample_weight : column of `data`, or Dask series or array with the same partitions, optional
+    covariates : column or sequence of columns of `data`, optional
+        What else is known of the rows, for calibrators that look at it. They are found by the same
+        names when the calibrator is applied; columns of an array are called ``x0``, ``x1`` and so
+        on.
 
     Returns
     -------
@@ -104,11 +114,12 @@ def fit(
     if sample_weight is not None:
         weights = _partitions(_column(data, sample_weight))
     _check_numbers(parts, columns[0], weights)
+    known = _covariate_names(data, covariates)
     outcomes = [list(one) for one in zip(*columns, strict=True)]
     rows = list(zip(outcomes, weights, strict=True))
     of_targets = dask.delayed(partial(_targets_of, read))
     targets = _computed([of_targets(number, *one) for number, one in enumerate(rows)])
-    observe = dask.delayed(partial(_observed_of, clone(calibrator), to_dist, targets, read))
+    observe = dask.delayed(partial(_observed_of, clone(calibrator), to_dist, targets, read, known))
     pairs = zip(parts, rows, strict=True)
     observed = [observe(number, part, *one) for number, (part, one) in enumerate(pairs)]
     return calibrator.solve(_computed(observed))
@@ -126,6 +137,7 @@ def _observed_of(
     to_dist: ToDist,
     targets: Targets,
     read: ReadOutcomes,
+    known: Sequence[Any] | None,
     number: int,
     part: Any,
     columns: list[Any],
@@ -136,7 +148,8 @@ def _observed_of(
         return observed
     with _placed(number, part):
         _check_same_rows(part, *columns, weights)
-        return observed.add(to_dist(part), read(columns), weights)
+        covariates = None if known is None else _covariates_of(part, known)
+        return observed.add(to_dist(part), read(columns), weights, covariates)
 
 
 @contextmanager
@@ -352,7 +365,9 @@ def _block(
     values = np.empty((0, len(columns)))
     if len(part):
         _check_same_rows(part, *others)
-        dist = calibrator.transform(as_distribution(to_dist(part)))
+        learnt = calibrator.columns_
+        known = None if learnt is None else Covariates.chosen(part, learnt.names)
+        dist = calibrator.transform(as_distribution(to_dist(part)), known)
         values = function(dist, *map(np.ravel, others))
     if not hasattr(part, "columns"):
         return values
@@ -393,6 +408,23 @@ def _column(data: Any, column: Any) -> Any:
         return column
     check_has_column(data, column)
     return data[column] if _is_frame(data) else data[:, column]
+
+
+def _covariate_names(data: Any, covariates: Any) -> list[Any] | None:
+    """Return names or numbers of columns, after checking that the data have them."""
+    if covariates is None:
+        return None
+    single = isinstance(covariates, str | int | np.integer)
+    names = [covariates] if single else list(covariates)
+    for name in names:
+        check_has_column(data, name)
+    return names
+
+
+def _covariates_of(part: Any, names: Sequence[Any]) -> Covariates:
+    if hasattr(part, "columns"):
+        return Covariates.of(part[list(names)])
+    return Covariates.chosen(part, names)
 
 
 def _outcomes(data: Any, y: Any) -> tuple[ReadOutcomes, list[Any]]:

@@ -224,6 +224,8 @@ class CalibratedRegressor(BaseProbaRegressor):
         none, or given.
     step : float or "auto", optional
         Distance of the values that outcomes are rounded to: 1 for counts.
+    covariates : None, "all", or names or numbers of columns of X, default=None
+        What the calibrator may look at besides the prediction: "auto" and "conditional" can.
 
     Attributes
     ----------
@@ -265,6 +267,7 @@ class CalibratedRegressor(BaseProbaRegressor):
         point: str = "mean",
         support: Any = "auto",
         step: Any = None,
+        covariates: Any = None,
     ) -> None:
         self.estimator = estimator
         self.calibrator = calibrator
@@ -274,6 +277,7 @@ class CalibratedRegressor(BaseProbaRegressor):
         self.point = point
         self.support = support
         self.step = step
+        self.covariates = covariates
         super().__init__()
 
     def _fit(self, X: Any, y: Any, C: Any = None) -> "CalibratedRegressor":
@@ -303,12 +307,17 @@ class CalibratedRegressor(BaseProbaRegressor):
         from sklearn.linear_model import BayesianRidge, LinearRegression
         from skpro.regression.residual import ResidualDouble
 
-        from regcal.calibrators import PITCalibrator
+        from regcal.calibrators import ConditionalCalibrator, PITCalibrator
 
         inner = ResidualDouble(LinearRegression())
         return [
             {"estimator": BayesianRidge(), "calibrator": "scale"},
             {"estimator": inner, "calibrator": PITCalibrator(), "cv": 2, "ensemble": True},
+            {
+                "estimator": BayesianRidge(),
+                "calibrator": ConditionalCalibrator("additive", PITCalibrator()),
+                "covariates": "all",
+            },
         ]
 
 

@@ -73,7 +73,9 @@ def test_interrupt_leaves_nothing_behind(run, number, code):
     assert sorted(run.folder.iterdir()) == before
 
 
-@pytest.mark.parametrize("name", ["calibrate", "fit", "predict", "evaluate", "report", "info"])
+@pytest.mark.parametrize(
+    "name", ["calibrate", "fit", "predict", "evaluate", "report", "monitor", "info"]
+)
 def test_help_teaches_by_example(run, name):
     """Every command's help holds commands to copy."""
     assert f"regcal {name} " in run.good(f"{name} --help").out.split("Examples")[1]

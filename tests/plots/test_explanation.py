@@ -37,7 +37,7 @@ def test_lines_and_points_are_those_of_the_explanation(explanation):
             ([one.centre for one in segments], [getattr(one, name) for one in segments]),
         )
     assert display.axes_[0, 0].get_ylabel() == "Outcome − predicted median (m)"
-    assert display.axes_[0, 0].get_title() == f"{effect.importance:.2g} nats a row"
+    assert display.axes_[0, 0].get_title() == f"{effect.importance:.2f} nats a row"
 
 
 def test_categories_have_their_names(explanation):

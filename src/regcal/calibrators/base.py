@@ -340,7 +340,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         self.support_ = observed.targets.support
         self.n_rows_seen_ = observed.n_rows
         self._remember_columns(observed.rows_as_given.covariates)
-        with _libraries().limit(limits=1, user_api="blas"):
+        with _libraries().limit(limits=1):
             self._solve(observed)
         return self
 
@@ -384,10 +384,10 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
 
 @cache
 def _libraries() -> ThreadpoolController:
-    """Return the libraries of linear algebra, to be held to one thread.
+    """Return the libraries of linear algebra and of loops, to be held to one thread.
 
-    Matrices of a fit are small. Threads that wait for each other make it slower, on a machine that
-    has other work by a factor of a hundred.
+    Matrices and trees of a fit are small. Threads that wait for each other make it slower, on a
+    machine that has other work by a factor of a hundred.
     """
     return ThreadpoolController()
 

@@ -24,11 +24,12 @@ from regcal.cli.commands.demo import demo
 from regcal.cli.commands.evaluate import evaluate
 from regcal.cli.commands.fit import fit
 from regcal.cli.commands.info import info
+from regcal.cli.commands.monitor import monitor
 from regcal.cli.commands.predict import predict
 from regcal.cli.commands.report import report
 from regcal.cli.commands.reproduce import app as reproduce
 
-COMMANDS = (calibrate, fit, predict, evaluate, report, info, demo)
+COMMANDS = (calibrate, fit, predict, evaluate, report, monitor, info, demo)
 
 BAD_INPUT, INTERRUPTED, TERMINATED = 2, 130, 143
 
@@ -51,7 +52,7 @@ def _whatever_models_do(command: Callable[..., None]) -> Callable[..., None]:
     def run_command(*arguments: Any, **options: Any) -> None:
         try:
             command(*arguments, **options)
-        except TerminatedError:
+        except (TerminatedError, typer.Exit):
             raise
         except SystemExit as end:
             msg = f"The code of the model has called sys.exit({end.code!r}), which ended this."

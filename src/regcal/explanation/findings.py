@@ -106,10 +106,9 @@ class ExplainedSegment:
             ends = _range(self.factor_lower, self.factor_upper)
             return f"for {self.segment} the model was {self.factor:.2g} times too sure ({ends})"
         ends = _range(1.0 / self.factor_upper, 1.0 / self.factor_lower)
-        return (
-            f"for {self.segment} the model could be {1.0 / self.factor:.2g} times surer, with its "
-            f"medians corrected ({ends})"
-        )
+        moved = ", with its medians corrected" if self.location.excludes(0.0) else ""
+        surer = f"{1.0 / self.factor:.2g} times surer{moved}"
+        return f"for {self.segment} the model could be {surer} ({ends})"
 
 
 def _range(low: float, high: float) -> str:
@@ -254,7 +253,7 @@ class Explanation:
         """Return what the model got wrong, in words: what costs most first.
 
         Only effects whose band excludes that nothing was wrong are told; of a segment, only what
-        differs from all rows together.
+        differs from all rows together, and a spread by how much it differs.
         """
         if not self.segments:
             return []
@@ -265,7 +264,8 @@ class Explanation:
             if one.location.excludes(0.0) and (own or one.location.excludes(everywhere.shift)):
                 said.append((one.cost_of_location, one.said_of_location(self.unit)))
             if one.spread.excludes(1.0) and (own or one.spread.excludes(everywhere.factor)):
-                said.append((one.cost_of_spread(), one.said_of_spread()))
+                usual = 1.0 if own else everywhere.factor
+                said.append((one.cost_of_spread(usual), one.said_of_spread()))
         return [text for _, text in sorted(said, key=lambda pair: -pair[0])]
 
     def headline(self) -> str:
@@ -278,8 +278,8 @@ class Explanation:
         )
 
     def importances(self) -> str:
-        """Return the most important covariates in words; nothing without outcomes."""
-        known = [one for one in self.covariates if np.isfinite(one.importance)]
+        """Return the most important covariates in words, if any is clearly above 0."""
+        known = [one for one in self.covariates if one.importance > 2.0 * one.standard_error]
         first = sorted(known, key=lambda one: -one.importance)[:_NAMED]
         named = ", ".join(f"{one.name} {one.importance:.2g}" for one in first)
         return (

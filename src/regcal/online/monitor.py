@@ -57,6 +57,33 @@ class CalibrationAlarm:
         )
 
 
+@dataclass(frozen=True)
+class MonitorHistory:
+    """Money of the bets against calibration over time.
+
+    Parameters
+    ----------
+    rows : ndarray of int
+        Numbers of rows, from 1; every one, or every so many of a long stream.
+    log_money : ndarray
+        After each of them, the natural logarithm of what the bets have made of 1.
+    alpha : float
+        There is an alarm where money passes ``1 / alpha``.
+    alarm : CalibrationAlarm or None
+
+    Examples
+    --------
+    >>> from regcal.online import CalibrationMonitor
+    >>> CalibrationMonitor().update([0.2, 0.7, 0.5]).history().rows
+    array([1, 2, 3])
+    """
+
+    rows: np.ndarray
+    log_money: Array
+    alpha: float
+    alarm: CalibrationAlarm | None
+
+
 class CalibrationMonitor(Auditable, BaseEstimator):
     """Tell when predictions stop being calibrated, with few false alarms however long one looks.
 
@@ -190,6 +217,16 @@ class CalibrationMonitor(Auditable, BaseEstimator):
         while (chosen := rows % self.stride_ == 0).sum() > _MAX_KEPT:
             self.stride_ *= 2
         self.kept_rows_, self.kept_log_money_ = rows[chosen], log_money[chosen]
+
+    def history(self) -> "MonitorHistory":
+        """Return the money over time, for `regcal.plots.MonitorDisplay`.
+
+        Returns
+        -------
+        MonitorHistory
+        """
+        check_is_fitted(self, "bets_")
+        return MonitorHistory(self.kept_rows_, self.kept_log_money_, self.alpha, self.alarm_)
 
     @property
     def money_(self) -> float:

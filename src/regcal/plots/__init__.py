@@ -5,6 +5,7 @@ from regcal.plots.calibration_map import CalibrationMapDisplay
 from regcal.plots.density import DensityDisplay
 from regcal.plots.explanation import ExplanationDisplay
 from regcal.plots.marginal import CoverageDisplay, PitHistogramDisplay
+from regcal.plots.monitor import MonitorDisplay
 from regcal.plots.reliability import ReliabilityDisplay
 from regcal.plots.row import RowDisplay
 
@@ -14,6 +15,7 @@ __all__ = [
     "CoverageDisplay",
     "DensityDisplay",
     "ExplanationDisplay",
+    "MonitorDisplay",
     "PitHistogramDisplay",
     "ReliabilityDisplay",
     "RowDisplay",

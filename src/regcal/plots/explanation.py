@@ -152,7 +152,7 @@ def _draw(ax: "Axes", effect: CovariateEffect, curve: Array, bars: Array, right:
 def _titled(effect: CovariateEffect) -> str:
     if np.isnan(effect.importance):
         return ""
-    return f"{effect.importance:.2g} nats a row"
+    return f"{round(effect.importance, 2) + 0.0:.2f} nats a row"
 
 
 def _plain_ticks(ax: "Axes") -> None:

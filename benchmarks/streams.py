@@ -1,0 +1,249 @@
+"""Measure `regcal.online`: calibration under drift and without, and the alarm.
+
+    python benchmarks/streams.py [--streams 3] [--alarms 500] [--only drift steady refits ...]
+
+Drift: 3 000 rows one by one; predictions are N(x, 1), and the outcomes' spread grows from 0.8 to
+2.1, their bias from 0 to 1.2. Steady: spread 1.3 and bias 0.3 throughout. Scores are those of rows
+500 to 3 000, each predicted before it is learnt from, against predictions without
+calibration ("gain"), and against one fit: under drift on the first 500 rows, without on the first
+half, judged on the second. Coverage is that of 90 % intervals of `OnlineCalibrator.interval`; the
+worst window is the worst of any 200 rows in a row. Times are CPU time of update, transform and
+interval. Peers: the same intervals of MAPIE's adaptive method, which needs mapie. Alarm: streams of
+10 000 rows by a calibrator that was learnt from 500 others, and a spread that is 1.5 times too
+small from a row on.
+"""
+
+import argparse
+import time
+from dataclasses import dataclass
+from unittest.mock import patch
+
+import numpy as np
+
+import regcal
+from regcal.online import CalibrationMonitor, OnlineCalibrator, tracks
+
+N_ROWS, FIRST, WINDOW = 3000, 500, 200
+COVERAGE = 0.9
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Predictions and outcomes, in the order of time."""
+
+    dist: regcal.Normal
+    y: np.ndarray
+
+    @classmethod
+    def drifting(cls, seed: int) -> "Stream":
+        """Spread and bias grow."""
+        t = np.arange(N_ROWS) / N_ROWS
+        return cls.with_errors(seed, 1.2 * t, np.exp(0.5 * (2.0 * t - 0.5)))
+
+    @classmethod
+    def steady(cls, seed: int) -> "Stream":
+        """Spread and bias stay as they are."""
+        return cls.with_errors(seed, np.full(N_ROWS, 0.3), np.full(N_ROWS, 1.3))
+
+    @classmethod
+    def with_errors(cls, seed: int, bias: np.ndarray, spread: np.ndarray) -> "Stream":
+        """Errors with this bias and spread."""
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=N_ROWS)
+        y = x + bias + spread * rng.normal(size=N_ROWS)
+        return cls(regcal.Normal(x, np.ones(N_ROWS)), y)
+
+
+@dataclass(frozen=True)
+class Told:
+    """What was said of each row before it was known."""
+
+    scores: np.ndarray
+    inside: np.ndarray
+    widths: np.ndarray
+    ms_per_row: float
+
+    @property
+    def worst(self) -> float:
+        """Coverage of the worst window."""
+        return float(np.convolve(self.inside[FIRST:], np.ones(WINDOW) / WINDOW, "valid").min())
+
+
+def told(stream: Stream, calibrator: OnlineCalibrator) -> Told:
+    """Predict and learn row by row."""
+    scores, ends = np.empty(N_ROWS), np.empty((N_ROWS, 2))
+    spent = 0.0
+    for row in range(N_ROWS):
+        one, y = stream.dist[row : row + 1], stream.y[row : row + 1]
+        began = time.process_time()
+        predicted = calibrator.transform(one)
+        ends[row] = np.concatenate(calibrator.interval(one, COVERAGE))
+        spent += time.process_time() - began
+        scores[row] = predicted.logpdf(y)[0]
+        began = time.process_time()
+        calibrator.update(one, y)
+        spent += time.process_time() - began
+    inside = (ends[:, 0] <= stream.y) & (stream.y <= ends[:, 1])
+    return Told(scores, inside, np.diff(ends, axis=1)[:, 0], 1000.0 * spent / N_ROWS)
+
+
+def fitted_once(stream: Stream, name: str, n_rows: int) -> np.ndarray:
+    """Return the log scores after one fit on the first rows."""
+    own = regcal.get_calibrator(name).fit(stream.dist[:n_rows], stream.y[:n_rows])
+    return own.transform(stream.dist).logpdf(stream.y)
+
+
+def measure(kind: str, name: str, half_life: object, n_streams: int) -> None:
+    """Print one line of the table."""
+    lines = []
+    for seed in range(n_streams):
+        stream = getattr(Stream, kind)(seed)
+        answer = told(stream, OnlineCalibrator(name, half_life))
+        base = stream.dist.logpdf(stream.y)
+        begin, fit_on = (FIRST, FIRST) if kind == "drifting" else (N_ROWS // 2, N_ROWS // 2)
+        once = fitted_once(stream, name, fit_on)
+        lines.append(
+            [
+                (answer.scores - base)[begin:].mean(),
+                (once - base)[begin:].mean(),
+                (answer.scores - once)[begin:].mean(),
+                answer.inside[FIRST:].mean(),
+                answer.worst,
+                answer.ms_per_row,
+            ]
+        )
+    mean, worst = np.mean(lines, axis=0), np.min(lines, axis=0)
+    print(
+        f"{kind:9s} {name:11s} {half_life!s:6s} gain {mean[0]:+.3f}, fitted once {mean[1]:+.3f}, "
+        f"difference {mean[2]:+.4f}; coverage {mean[3]:.3f}, worst window {worst[4]:.3f}; "
+        f"{mean[5]:.1f} ms a row",
+        flush=True,
+    )
+
+
+def measure_refits(n_streams: int) -> None:
+    """Print what more frequent fits buy."""
+    for share in (0.1, 0.2, 0.4):
+        with patch.object(tracks, "REFIT_SHARE", share):
+            print(f"fitted anew when {share:.0%} is new:", end=" ")
+            measure("drifting", "gp-density", "auto", n_streams)
+
+
+def measure_peers(n_streams: int) -> None:
+    """Print coverage and width of MAPIE's adaptive intervals beside ours, on the same streams."""
+    from mapie.regression import TimeSeriesRegressor
+    from sklearn.base import BaseEstimator, RegressorMixin
+
+    class FirstColumn(RegressorMixin, BaseEstimator):
+        """Predicts what the base model predicts."""
+
+        def fit(self, X, y):
+            """Learn nothing."""
+            self.fitted_ = True
+            return self
+
+        def predict(self, X):
+            """Return the first column."""
+            return X[:, 0]
+
+    for gamma in (0.01, 0.05):
+        inside, widths, worst, infinite = [], [], [], 0
+        for seed in range(n_streams):
+            stream = Stream.drifting(seed)
+            X, y = stream.dist.loc[:, np.newaxis], stream.y
+            peer = TimeSeriesRegressor(FirstColumn().fit(X, y), method="aci", cv="prefit")
+            peer.fit(X[:FIRST], y[:FIRST])
+            ends = np.full((N_ROWS, 2), np.nan)
+            for row in range(FIRST, N_ROWS):
+                some = slice(row, row + 1)
+                _, found = peer.predict(
+                    X[some], confidence_level=COVERAGE, allow_infinite_bounds=True
+                )
+                ends[row] = found[0, :, 0]
+                peer.update(X[some], y[some], confidence_level=COVERAGE, gamma=gamma)
+            own = ((ends[:, 0] <= y) & (y <= ends[:, 1]))[FIRST:]
+            finite = np.isfinite(ends[FIRST:]).all(axis=1)
+            infinite += int((~finite).sum())
+            inside.append(own.mean())
+            widths.append(np.diff(ends[FIRST:][finite], axis=1).mean())
+            worst.append(np.convolve(own, np.ones(WINDOW) / WINDOW, "valid").min())
+        print(
+            f"MAPIE aci, gamma {gamma}: coverage {np.mean(inside):.3f}, worst window "
+            f"{min(worst):.3f}, mean width {np.mean(widths):.3f}, infinite {infinite}",
+            flush=True,
+        )
+    ours = [told(Stream.drifting(seed), OnlineCalibrator("pit")) for seed in range(n_streams)]
+    print(
+        f"OnlineCalibrator('pit'): coverage {np.mean([one.inside[FIRST:] for one in ours]):.3f}, "
+        f"worst window {min(one.worst for one in ours):.3f}, "
+        f"mean width {np.mean([one.widths[FIRST:] for one in ours]):.3f}, infinite 0",
+        flush=True,
+    )
+
+
+def calibrated_pit(rng: np.random.Generator, name: str, n_learnt: int, n_rows: int) -> np.ndarray:
+    """Return PIT values of skewed rows after a calibrator was learnt from others."""
+    y = rng.gumbel(size=n_learnt + n_rows)
+    dist = regcal.Normal(np.zeros(len(y)), np.ones(len(y)))
+    own = regcal.get_calibrator(name).fit(dist[:n_learnt], y[:n_learnt])
+    return regcal.pit(y[n_learnt:], own.transform(dist[n_learnt:]))
+
+
+def measure_alarm(n_streams: int) -> None:
+    """Print false alarms, and after how many rows a change is found."""
+    counts = dict.fromkeys(("uniform", "pit of 500 rows", "the same, with a reference"), 0)
+    for seed in range(n_streams):
+        rng = np.random.default_rng(seed)
+        pit = calibrated_pit(rng, "pit", 500, 10_500)
+        for label, values, reference in (
+            ("uniform", rng.uniform(size=10_000), None),
+            ("pit of 500 rows", pit[500:], None),
+            ("the same, with a reference", pit[500:], pit[:500]),
+        ):
+            options = {} if reference is None else {"reference": reference}
+            monitor = CalibrationMonitor(random_state=seed, **options).update(values)
+            counts[label] += monitor.alarm_ is not None
+    for label, count in counts.items():
+        print(f"false alarms, {label}: {count} of {n_streams} streams of 10 000 rows", flush=True)
+    for change in (0, 100, 1000, 5000):
+        found = []
+        for seed in range(100):
+            rng = np.random.default_rng(10_000 + seed)
+            z = rng.normal(size=change + 1000)
+            z[change:] *= 1.5
+            alarm = CalibrationMonitor(random_state=seed).update(regcal.pit(z, unit(z))).alarm_
+            found.append(np.inf if alarm is None else alarm.row - change)
+        print(
+            f"spread 1.5 times too small from row {change} on: found after "
+            f"{np.median(found):.0f} rows in the median, {np.quantile(found, 0.9):.0f} in 90 %",
+            flush=True,
+        )
+
+
+def unit(z: np.ndarray) -> regcal.Normal:
+    """Return standard normal predictions."""
+    return regcal.Normal(np.zeros(len(z)), np.ones(len(z)))
+
+
+def main() -> None:
+    """Measure what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--streams", type=int, default=3)
+    parser.add_argument("--alarms", type=int, default=500)
+    parts = ("drift", "steady", "refits", "peers", "alarm")
+    parser.add_argument("--only", nargs="+", choices=parts, default=parts)
+    asked = parser.parse_args()
+    for part, kind in (("drift", "drifting"), ("steady", "steady")):
+        if part in asked.only:
+            for name, half_life in (("pit", 100.0), ("pit", "auto"), ("gp-density", "auto")):
+                measure(kind, name, half_life, asked.streams)
+    if "refits" in asked.only:
+        measure_refits(asked.streams)
+    if "peers" in asked.only:
+        measure_peers(asked.streams)
+    if "alarm" in asked.only:
+        measure_alarm(asked.alarms)
+
+
+if __name__ == "__main__":
+    main()
