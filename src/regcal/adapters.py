@@ -238,6 +238,11 @@ def _one_quantile_each(levels: Sequence[float], models: Sequence[Any], X: Any) -
 
 def accepts(method: Any, name: str) -> bool:
     """Return whether a method has a parameter of this very name."""
+    function = getattr(method, "__func__", method)
+    code = getattr(function, "__code__", None)
+    if code is not None and not hasattr(function, "__wrapped__"):
+        # what a signature would say, which takes as long as some models take for a row
+        return name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     try:
         parameter = signature(method).parameters.get(name)
     except (TypeError, ValueError):

@@ -69,7 +69,8 @@ class SmoothTerm:
     def functions(self, column: Column) -> Array:
         """Return the functions at the values of a column, (n_rows, n_functions)."""
         missing = column.missing
-        rank = np.interp(column.values, self.quantiles, self.ranks)[:, np.newaxis]
+        size = np.abs(self.quantiles).max() or 1.0  # slopes are numbers in any unit
+        rank = np.interp(column.values / size, self.quantiles / size, self.ranks)[:, np.newaxis]
         waves = np.cos(np.pi * np.arange(1, self.n_cosines + 1) * rank)
         known = np.concatenate([2.0 * rank - 1.0, waves], axis=1)
         known[missing] = 0.0
