@@ -8,9 +8,9 @@ Drift: 3 000 rows one by one; predictions are N(x, 1), and the outcomes' spread 
 calibration ("gain"), and against one fit: under drift on the first 500 rows, without on the first
 half, judged on the second. Coverage is that of 90 % intervals of `OnlineCalibrator.interval`; the
 worst window is the worst of any 200 rows in a row. Times are CPU time of update, transform and
-interval. Peers: MAPIE's adaptive conformal inference with scores that move on, which needs mapie. Alarm: streams of
-10 000 rows by a calibrator that was learnt from 500 others, and a spread that is 1.5 times too
-small from a row on. Long: a million rows in batches of 1 000.
+interval. Peers: MAPIE's adaptive conformal inference with scores that move on, which needs mapie.
+Alarm: streams of 10 000 rows by a calibrator that was learnt from 500 others, and a spread that is
+1.5 times too small from a row on. Long: a million rows in batches of 1 000.
 """
 
 import argparse
