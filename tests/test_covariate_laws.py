@@ -174,3 +174,36 @@ def test_new_levels_and_missing_values_get_an_answer(learner, rows):
     assert_array_equal(east.ppf(LEVELS), unknown.ppf(LEVELS))
     assert_array_equal(cal.transform(dist, strange).ppf(LEVELS), east.ppf(LEVELS))
     assert_array_equal(cal.transform(dist, Covariates.of(known)).ppf(LEVELS), answers(cal, rows))
+
+
+ODD = {
+    "constant": np.ones(N_ROWS),
+    "missing": np.full(N_ROWS, np.nan),
+    "nothing": [None] * N_ROWS,
+    "one level": ["a"] * N_ROWS,
+    "a level each": [f"row {k}" for k in range(N_ROWS)],
+    "numbers and text": [1, "a"] * (N_ROWS // 2),
+    "huge": 1e300 * np.linspace(-1.0, 1.0, N_ROWS),
+    "tiny": 1e-310 * np.linspace(-1.0, 1.0, N_ROWS) ** 3,
+    "late": 1e15 + np.arange(N_ROWS),
+    "rare": np.where(np.arange(N_ROWS) == 7, 1.0, np.nan),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_columns_get_an_answer(name, learner, rows):
+    """Columns that say nothing, or are far from 0 and 1, do no harm."""
+    dist, y, known = rows
+    odd = {"age": known["age"], "odd": ODD[name]}
+
+    cal = fitted(learner, dist, y, odd)
+
+    assert np.isfinite(cal.transform(dist, odd).ppf(LEVELS)).all()
+
+
+def test_covariates_are_not_called_as_those_of_the_prediction(rows):
+    """One of two columns of a name would be taken for the other."""
+    dist, y, known = rows
+
+    with pytest.raises(ValueError, match=r"called 'predicted median'.* another name"):
+        calibrator("additive").fit(dist, y, covariates={"predicted median": known["age"]})

@@ -155,3 +155,22 @@ def test_numbers_of_rows_have_to_agree():
         Covariates.of(np.ones((3, 2))).read(np.ones((3, 3)))
     with pytest.raises(KeyError, match="no column 'z'"):
         Covariates.of({"a": [1]})["z"]
+
+
+def test_columns_are_chosen_by_names_or_numbers():
+    """Lists, arrays and indexes of either; what is none of them is told."""
+    frame = pd.DataFrame({"a": [1.0], "b": [2.0], "c": [3.0]})
+
+    for which in (["a", "c"], [0, -1], np.array([0, 2]), frame.columns[[0, 2]]):
+        assert Covariates.chosen(frame, which).names == ("a", "c")
+    assert Covariates.chosen(frame, "b").names == Covariates.chosen(frame, 1).names == ("b",)
+    assert Covariates.chosen(frame, "all").names == ("a", "b", "c")
+    for which, error, text in [
+        (["d"], ValueError, "no column 'd'"),
+        ([3], ValueError, "no column 3"),
+        ([True], ValueError, "no column True"),
+        ([], ValueError, "No covariates are chosen"),
+        (1.5, TypeError, "names or numbers of columns, got 1.5"),
+    ]:
+        with pytest.raises(error, match=text):
+            Covariates.chosen(frame, which)

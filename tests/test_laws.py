@@ -267,6 +267,19 @@ def test_from_probit_inverts_probit(dist):
     assert_allclose(dist.probit(inner), np.tile(wanted[:, 2:7], (len(dist), 1)), atol=1e-8)
 
 
+@over([case for case in DISTRIBUTIONS if case.exact_tails])
+def test_isf_inverts_sf(dist):
+    """The point of a probability has it above, also where 1 - probability is rounded to 1."""
+    shares = np.array([[1e-25, 1e-9, 0.02, 0.5, 0.9]])
+    points = dist.isf(shares)
+    gap = rounding_of(points)
+
+    assert (dist.logsf(points - gap) >= np.log(shares) - 1e-8).all()
+    assert (dist.logsf(points + gap) <= np.log(shares) + 1e-8).all()
+    assert_array_equal(dist.isf(0.02), points[:, 2])
+    assert_array_equal(dist.isf([[0.0, 1.0]]), dist.from_probit([[np.inf, -np.inf]]))
+
+
 @over(DRAWN)
 def test_moments_agree_with_the_density(dist):
     """Mean and variance are the integrals of y and y^2 under the density."""

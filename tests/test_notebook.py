@@ -315,3 +315,13 @@ def test_diagrams_of_scikit_learn_hold_the_regressor(rows, fitted):
         html = outer._repr_html_()
         assert "CalibratedRegressorCV" in html
         assert "BayesianRidge" in html
+
+
+@pytest.mark.parametrize(("n_rows", "few"), [(20, True), (40, False)])
+def test_cards_say_what_to_expect_of_few_rows(rng, n_rows, few):
+    """Below 30 calibration rows, the card says how little they tell."""
+    calibrator = regcal.ScaleCalibrator().fit(
+        regcal.Normal(np.zeros(n_rows), 1.0), rng.normal(size=n_rows)
+    )
+
+    assert ("known to ± 13 % only" in calibrator._repr_html_()) is few

@@ -95,6 +95,16 @@ AVERAGED = ("scale", "pit", "e-beta")
         )
         for name in regcal.calibrator_names()
     }
+    | {
+        "covariates": regcal.CalibratedRegressorCV(
+            BayesianRidge(),
+            quick("conditional"),
+            cv=2,
+            ensemble=False,
+            point="median",
+            covariates="all",
+        )
+    }
 )
 @pytest.mark.filterwarnings("ignore")
 def test_regressors_pass_scikit_learns_checks_with_every_calibrator(estimator, check):

@@ -1,6 +1,6 @@
 """Tables of covariates: named columns of numbers or categories, with missing values."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 from zlib import crc32
@@ -230,6 +230,9 @@ class Covariates:
 def _places(which: Any, names: list[str]) -> list[str]:
     """Return the names of columns that are given by name or by place."""
     single = isinstance(which, str | int | np.integer)
+    if not single and not isinstance(which, Iterable):
+        msg = f'covariates are "all", or names or numbers of columns, got {which!r}.'
+        raise TypeError(msg)
     found = []
     for one in [which] if single else which:
         if isinstance(one, int | np.integer) and not isinstance(one, bool):

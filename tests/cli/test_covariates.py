@@ -71,6 +71,10 @@ def test_fit_looks_at_features(run):
     line = "fit past.csv --target y --features mu,age,region --skip-missing -o fit.regcal"
     told = run.good(f"{line} --calibrator conditional --covariates age,region --json").out
     assert json.loads(told)["covariates"] == ["age", "region"]
+    run.good("predict fit.regcal past.csv --skip-missing --quantiles 0.9 --output out.csv")
+    known = run.table("past.csv").dropna(subset="age").fillna({"region": ""})
+    wanted = regcal.load(run.folder / "fit.regcal").predict_dist(known).ppf(0.9)
+    assert_allclose(run.table("out.csv")["q90"].dropna(), wanted, rtol=1e-9)
 
     assert "calibrated by scale, on 119 rows" in run.good(f"{line} --calibrator scale").err
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 from numpy.testing import assert_allclose
+from scipy.optimize import minimize
 
 from regcal.corrections import AdditiveLearner
 from regcal.covariates import Covariates
@@ -49,3 +50,30 @@ def test_a_term_without_signal_does_nothing_for_certain(rng):
     assert gone
     for k in gone:
         assert not fitted.error(columns[fitted.terms[k].name]).any()
+
+
+def test_sizes_have_the_most_evidence(rng):
+    """Effects of categories are those of the dense model whose two variances are searched for."""
+    kind = rng.integers(0, 12, 240).astype(str)
+    effects = 0.6 * rng.normal(size=12)
+    z = effects[kind.astype(int)] + rng.normal(size=240)
+    columns = Covariates.of({"kind": kind})
+    fitted = AdditiveLearner().learn_shift(columns, z, np.ones(240))
+    design = (kind[:, np.newaxis] == np.unique(kind)).astype(float)
+    design -= design.mean(axis=0)
+    centred = z - z.mean()
+
+    def covariance(logs):
+        size, noise = np.exp(logs)
+        return size * design @ design.T + noise * np.eye(240)
+
+    def loss(logs):
+        # restricted to differences between rows, since the mean is known from them
+        whole = covariance(logs)
+        _, log_determinant = np.linalg.slogdet(whole)
+        return 0.5 * (log_determinant - logs[1] + centred @ np.linalg.solve(whole, centred))
+
+    best = minimize(loss, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-6}).x
+    truth = np.exp(best[0]) * design @ design.T @ np.linalg.solve(covariance(best), centred)
+
+    assert_allclose(fitted(columns) - z.mean(), truth, atol=0.02)

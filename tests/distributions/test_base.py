@@ -1,9 +1,10 @@
-"""Blocks of rows in threads: the same numbers, whoever computes them."""
+"""Blocks of rows in threads: the same numbers, whoever computes them; draws in scipy's shape."""
 
 import threading
 
 import numpy as np
 import pytest
+import scipy.stats
 from cases import DISTRIBUTIONS
 from numpy.testing import assert_array_equal
 from scipy.special import ndtr
@@ -72,3 +73,23 @@ def test_threads_are_asked_of_the_batch_only(rng):
     assert (dist._n_threads, many._n_threads, many[1:3]._n_threads) == (1, 2, 1)
     with pytest.raises(ValueError, match="n_jobs"):
         dist.in_threads(0)
+
+
+@pytest.mark.parametrize("size", [None, 3, (3,), (2, 3), (4, 2, 3)])
+def test_rvs_has_the_shape_of_scipy(size):
+    """Rows come last, as for scipy's frozen distributions, and the draws are those of `sample`."""
+    loc = np.array([0.0, 1e3, 1e6])
+    dist = regcal.Normal(loc, 1.0)
+
+    draws = dist.rvs(size, random_state=0)
+
+    assert draws.shape == scipy.stats.norm(loc, 1.0).rvs(size, random_state=0).shape
+    assert (np.abs(draws - loc) < 10.0).all()
+    assert_array_equal(np.sort(draws.ravel()), np.sort(dist.sample(draws.size // 3, 0).ravel()))
+
+
+@pytest.mark.parametrize("size", [5, (3, 5)])
+def test_rvs_of_another_shape(size):
+    """Where scipy refuses, the message names the shape to pass."""
+    with pytest.raises(ValueError, match="number of rows, which is 3"):
+        regcal.Normal(np.zeros(3), 1.0).rvs(size)

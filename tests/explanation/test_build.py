@@ -155,6 +155,17 @@ def test_calibrated_models_are_rarely_blamed(learner):
     assert blamed <= 1
 
 
+def test_chance_among_the_given_rows_blames_no_column(rng):
+    """Rows of a segment of noise differ a little in the column that matters: not its fault."""
+    x = rng.normal(size=(600, 9))
+    dist, y = Normal(np.zeros(600), 1.0), rng.normal(2.0 * x[:, 0])
+    calibrator = ConditionalCalibrator("additive", with_prediction=False)
+    calibrator.fit(dist[:300], y[:300], covariates=x[:300])
+    said = regcal.explain(calibrator, dist[300:], covariates=x[300:]).sentences()
+
+    assert said and all("x0" in one or "all rows" in one for one in said)
+
+
 # ------------------------------------------------------------------------------------------ models
 
 

@@ -51,6 +51,22 @@ def test_categories_have_their_names(explanation):
     assert labels == ["a", "b"]
 
 
+def test_missing_values_and_many_levels_are_told(rng):
+    """In words, since they have no place on the axis; names of many levels are upright."""
+    x = {"x": np.where(np.arange(200) % 4, rng.uniform(size=200), np.nan), "k": np.arange(200) % 9}
+    x["k"] = x["k"].astype(str)
+    dist, y = regcal.Normal(np.zeros(200), 1.0), rng.normal(3.0 * np.isnan(x["x"]))
+    calibrator = regcal.ConditionalCalibrator("additive").fit(dist, y, covariates=x)
+    explanation = regcal.explain(calibrator, dist, covariates=x)
+    display = ExplanationDisplay.from_explanation(explanation, covariates=["x", "k"])
+    (missing,) = [one for one in explanation.segments if one.segment == "x is missing"]
+
+    assert f"missing: {missing.shift:.2g}" in display.axes_[0, 0].get_title(loc="right")
+    assert f"missing: {missing.factor:.2g}" in display.axes_[1, 0].get_title(loc="right")
+    assert display.axes_[0, 1].get_title(loc="right") == ""
+    assert {one.get_rotation() for one in display.axes_[1, 1].get_xticklabels()} == {90.0}
+
+
 def test_what_is_not_there_is_refused(explanation):
     """The message names what there is."""
     nothing = regcal.Explanation((), (), "none", 0.0, 10, 0, "")

@@ -236,22 +236,6 @@ def test_answers_agree_with_the_distribution(data):
     assert model.predict_below(X, [[0.0, 1.0, 2.0]]).shape == (150, 3)
 
 
-def test_pandas_index_is_kept(frame):
-    """What comes back as a frame has the rows' labels, and the levels as columns."""
-    X, y = frame
-    model = CalibratedRegressorCV(BayesianRidge(), "scale").fit(X, y)
-    part = X.iloc[[5, 3]]
-
-    quantiles = model.predict_quantiles(part, [0.1, 0.9])
-    interval = model.predict_interval(part, 0.8)
-
-    assert list(quantiles.index) == ["row 5", "row 3"]
-    assert list(quantiles.columns) == [0.1, 0.9]
-    assert list(interval.columns) == ["lower", "upper"]
-    assert_allclose(interval, quantiles)
-    assert isinstance(model.predict_quantiles(X.iloc[0:1], 0.5), pd.DataFrame)
-
-
 def test_polars_frames_give_what_arrays_give(data):
     """A polars frame is a table like any other."""
     polars = pytest.importorskip("polars")

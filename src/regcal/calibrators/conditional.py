@@ -180,7 +180,9 @@ class ConditionalCalibrator(Calibrator):
         """Return the covariates, and those that the predictions themselves are."""
         known = () if covariates is None else covariates.columns
         if self.with_prediction:
-            known = (*known, *_of_prediction(dist))
+            own = _of_prediction(dist)
+            _check_names(known, own)
+            known = (*known, *own)
         return Covariates(tuple(map(_without_last_digits, known))) if known else None
 
     def _fit_after(
@@ -225,6 +227,16 @@ def probits_of(rows: HeldOut) -> Seen:
     if not rows.exact.all():
         _, low[~rows.exact], high[~rows.exact] = rows.intervals
     return Seen(low, high, rows.weights)
+
+
+def _check_names(known: tuple[Column, ...], own: tuple[Column, ...]) -> None:
+    taken = {column.name for column in known} & {column.name for column in own}
+    if taken:
+        msg = (
+            f"A covariate is called {sorted(taken)[0]!r}, as one that the prediction itself gives. "
+            "Give it another name, or pass with_prediction=False."
+        )
+        raise ValueError(msg)
 
 
 def _without_last_digits(column: Column) -> Column:

@@ -1,7 +1,8 @@
 """Sums of smooth functions of one covariate each, whose sizes the evidence decides."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, lapack
@@ -68,7 +69,8 @@ class SmoothTerm:
     def functions(self, column: Column) -> Array:
         """Return the functions at the values of a column, (n_rows, n_functions)."""
         missing = column.missing
-        rank = np.interp(column.values, self.quantiles, self.ranks)[:, np.newaxis]
+        size = np.abs(self.quantiles).max() or 1.0  # slopes are numbers in any unit
+        rank = np.interp(column.values / size, self.quantiles / size, self.ranks)[:, np.newaxis]
         waves = np.cos(np.pi * np.arange(1, self.n_cosines + 1) * rank)
         known = np.concatenate([2.0 * rank - 1.0, waves], axis=1)
         known[missing] = 0.0
@@ -131,7 +133,8 @@ class Additive:
         """Return the sum at each row."""
         total = np.full(len(columns), self.constant)
         for term, own in zip(self.terms, self.coefficients, strict=True):
-            total += term.functions(columns[term.name]) @ own
+            if own.any():  # most terms are nothing
+                total += term.functions(columns[term.name]) @ own
         return total
 
     def error(self, column: Column) -> Array:
@@ -165,6 +168,97 @@ class AdditiveLearner(Learner):
         return _learnt(columns, weights, response, float(start * weights.sum()))
 
 
+@dataclass(frozen=True)
+class Design:
+    """The functions of all terms at some rows, centred.
+
+    Parameters
+    ----------
+    terms : tuple of SmoothTerm or LevelTerm
+    weights : ndarray of shape (n_rows,)
+    values : ndarray of shape (n_rows, n_functions)
+    means : ndarray of shape (n_functions,)
+        What was taken off the functions.
+    """
+
+    terms: tuple[Term, ...]
+    weights: Array
+    values: Array
+    means: Array
+
+    @classmethod
+    def of(cls, columns: Covariates, weights: Array) -> "Design":
+        """Return the functions of terms for columns like these, at their rows."""
+        terms = tuple(term_of(column, weights) for column in columns.columns)
+        values = np.concatenate([term.functions(columns[term.name]) for term in terms], axis=1)
+        means = weights @ values / weights.sum()
+        return cls(terms, weights, values - means, means)
+
+    @cached_property
+    def precisions(self) -> Array:
+        """Prior precisions of the functions, up to the sizes of their terms."""
+        return np.concatenate([term.precisions for term in self.terms])
+
+    @cached_property
+    def owner(self) -> np.ndarray:
+        """The number of each function's term."""
+        return np.repeat(np.arange(len(self.terms)), [len(t.precisions) for t in self.terms])
+
+    @cached_property
+    def gram(self) -> Array:
+        """Weighted products of the functions with each other."""
+        return (self.values * self.weights[:, np.newaxis]).T @ self.values
+
+    def of_terms(self, values: Array) -> Array:
+        """Return sums of values of functions over each term."""
+        return np.bincount(self.owner, values, minlength=len(self.terms)).astype(float)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Coefficients given the sizes of terms and the variance of the response.
+
+    Parameters
+    ----------
+    coefficients : ndarray of shape (n_functions,)
+    covariance : ndarray of shape (n_functions, n_functions)
+        Of the posterior; 0 for terms that are not used.
+    effects : ndarray of shape (n_terms,)
+        Effective numbers of parameters: how much of the coefficients the data decide.
+    """
+
+    coefficients: Array
+    covariance: Array
+    effects: Array
+
+    @classmethod
+    def of(
+        cls, design: Design, response: Array, noise: float, sizes: Array, used: np.ndarray
+    ) -> "Solution":
+        """Return the posterior of the coefficients of the terms that are used."""
+        n = len(design.owner)
+        which = np.flatnonzero(used[design.owner])
+        coefficients, decided, covariance = np.zeros(n), np.zeros(n), np.zeros((n, n))
+        penalty = noise * (design.precisions * sizes[design.owner])[which]
+        inner = design.gram[np.ix_(which, which)] + np.diag(penalty)
+        factor = cho_factor(inner, lower=True)
+        moments = design.values[:, which].T @ (design.weights * response)
+        coefficients[which] = cho_solve(factor, moments)
+        lower = np.tril(lapack.dpotri(factor[0], lower=1)[0])
+        covariance[np.ix_(which, which)] = noise * (lower + np.tril(lower, -1).T)
+        decided[which] = 1.0 - penalty * np.diag(lower)
+        return cls(coefficients, covariance, design.of_terms(decided))
+
+    def without(self, gone: np.ndarray) -> "Solution":
+        """Return the solution with nothing for some functions."""
+        kept = np.where(gone, 0.0, 1.0)
+        return replace(
+            self,
+            coefficients=self.coefficients * kept,
+            covariance=self.covariance * kept * kept[:, np.newaxis],
+        )
+
+
 def _learnt(
     columns: Covariates, weights: Array, response: Callable[[Array], Array], total: float
 ) -> Additive:
@@ -173,57 +267,33 @@ def _learnt(
     Each term has a prior whose size is a parameter: those of a term without signal shrink to 0. The
     sizes and the variance of the response maximise the evidence (MacKay, 1992).
     """
-    terms = tuple(term_of(column, weights) for column in columns.columns)
-    blocks = [term.functions(columns[term.name]) for term in terms]
-    owner = np.repeat(np.arange(len(terms)), [block.shape[1] for block in blocks])
-    design = np.concatenate(blocks, axis=1)
-    means = weights @ design / weights.sum()
-    design = design - means
-    precisions = np.concatenate([term.precisions for term in terms])
-    gram = (design * weights[:, np.newaxis]).T @ design
-    sizes = np.full(len(terms), 1.0)  # precisions of the terms
-    used = np.ones(len(terms), dtype=bool)
-    beta = np.zeros(len(owner))
-    constant = total / weights.sum()
-    effects = np.zeros(len(terms))
-    n = weights.sum()
-    solved, lower = np.empty(0, dtype=np.intp), np.empty((0, 0))
+    design, n = Design.of(columns, weights), weights.sum()
+    n_terms, n_functions = len(design.terms), len(design.owner)
+    sizes, used = np.ones(n_terms), np.ones(n_terms, dtype=bool)  # precisions of the terms
+    nothing = np.zeros((n_functions, n_functions))
+    found = Solution(np.zeros(n_functions), nothing, np.zeros(n_terms))
+    constant = total / n
     for _ in range(_MAX_STEPS):
-        fitted = constant + design @ beta
-        v = response(fitted)
-        constant = float(weights @ v / n)
-        residual = v - constant - design @ beta
-        noise = max(float(weights @ residual**2) / max(n - 1.0 - effects.sum(), 0.1 * n), 1e-12)
-        active = used[owner]
-        penalty = (precisions * sizes[owner])[active] * noise
-        which = np.flatnonzero(active)
-        if len(which) == 0:
-            break
-        inner = gram[np.ix_(which, which)] + np.diag(penalty)
-        factor = cho_factor(inner, lower=True)
-        beta = np.zeros(len(owner))
-        beta[which] = cho_solve(factor, design[:, which].T @ (weights * (v - constant)))
-        inverse = lapack.dpotri(factor[0], lower=1)[0]
-        # how much of each coefficient the data decide rather than the prior
-        decided = 1.0 - penalty * np.diag(inverse)
-        solved, lower = which, noise * np.tril(inverse)
-        before = effects
-        effects = np.bincount(owner[which], decided, minlength=len(terms)).astype(float)
-        squares = np.bincount(owner, precisions * beta**2, minlength=len(terms))
+        terms = design.values @ found.coefficients
+        values = response(constant + terms)
+        constant = float(weights @ values / n)
+        left = float(weights @ (values - constant - terms) ** 2)
+        noise = max(left / max(n - 1.0 - found.effects.sum(), 0.1 * n), 1e-12)
+        before = found.effects
+        found = Solution.of(design, values - constant, noise, sizes, used)
+        squares = design.of_terms(design.precisions * found.coefficients**2)
         with np.errstate(divide="ignore", invalid="ignore"):
-            sizes = np.where(used, np.clip(effects / squares, 1e-6, 1e12), sizes)
-        used &= effects > _LEAST_EFFECT
-        beta[~used[owner]] = 0.0
-        if np.abs(effects - before).max(initial=0.0) < _SETTLED:
+            sizes = np.where(used, np.clip(found.effects / squares, 1e-6, 1e12), sizes)
+        used &= found.effects > _LEAST_EFFECT
+        found = found.without(~used[design.owner])
+        settled = np.abs(found.effects - before).max() < _SETTLED
+        if settled or not used.any():
             break
-    covariance = np.zeros_like(gram)
-    covariance[np.ix_(solved, solved)] = lower + np.tril(lower, -1).T
-    covariance[~used[owner]] = 0.0
-    own = [np.flatnonzero(owner == k) for k in range(len(terms))]
+    own = [design.owner == k for k in range(n_terms)]
     return Additive(
-        terms,
-        tuple(beta[k] for k in own),
-        constant - float(means @ beta),
-        tuple(means[k] for k in own),
-        tuple(covariance[np.ix_(k, k)] for k in own),
+        design.terms,
+        tuple(found.coefficients[k] for k in own),
+        constant - float(design.means @ found.coefficients),
+        tuple(design.means[k] for k in own),
+        tuple(found.covariance[np.ix_(k, k)] for k in own),
     )

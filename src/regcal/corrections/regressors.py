@@ -71,6 +71,8 @@ class RegressorLearner(Learner):
 
     def _fitted(self, regressor: Any, columns: Covariates, y: Array, weights: Array) -> Any:
         table = as_table(columns)
+        # scikit-learn's trees do not take a column without a value; they make nothing of a constant
+        table = np.where(np.isnan(table).all(axis=0), 0.0, table)
         if self.few_values:
             table = np.column_stack([_snapped(column) for column in table.T])
         return clone(regressor).fit(table, y, sample_weight=weights)

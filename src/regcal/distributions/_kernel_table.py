@@ -17,7 +17,7 @@ from scipy.special import ndtr, ndtri
 from regcal._validation import Array
 from regcal.maps import count_reached
 
-# Chebyshev moments of the places in a box: 14 bandwidths out, where tails are 1e-44, the sum of
+# Chebyshev moments of the places in a box: 13 bandwidths out, where tails are 1e-38, the sum of
 # kernels keeps eight digits, and twelve or more up to ten bandwidths out.
 _N_MOMENTS = 24
 
@@ -28,13 +28,14 @@ _N_VALUES = 14
 # close enough to the probit.
 _TOLERANCE = 1e-10
 
-# Boxes beyond the outermost draws: there the probit is about 14, and integrals end at 13.
-_MARGIN = 14
+# Boxes beyond the outermost draws: there the probit is about 13, where integrals end.
+_MARGIN = 13
 
-# A kernel is all on one side of a box that is further away than this.
-_REACH = 15
+# A kernel is all on one side of a box that is further away than this: in the outermost box, those
+# within three bandwidths of the outermost draw count, and others add less than 1e-17 of its tail.
+_REACH = 17
 
-# A kernel is all on one side of a box that is further away, but for 1e-19 of it.
+# Where the CDF is no tail, this is far enough, but for 1e-19 of a kernel.
 _NEAR = 9
 
 # Boxes of a row; of one whose draws spread over more of them, those around the median.
@@ -42,9 +43,6 @@ _MAX_BOXES = 128
 
 # Rows that are tabulated at a time, so that temporary values stay bounded.
 _BLOCK_ROWS = 128
-
-# Where a difference of sums is a share of them below this, it has lost too many digits.
-_CANCELLED = 2e-5
 
 # Newton's method ends after so many steps, or after one that is shorter than this share of a box:
 # it squares errors.
@@ -239,9 +237,8 @@ def _probits(kernels: KernelSum, start: Array, n_boxes: int) -> tuple[Array, np.
     known = np.ones((n_boxes, len(start)), dtype=bool)
     known[: _NEAR + 1] &= outside[0] == 0
     known[-_NEAR - 1 :] &= outside[1] == 0
-    cut_off = kernels.cut_off.T[:, np.newaxis, :, np.newaxis]
-    tails += kernels.masses.T[:, np.newaxis, :, np.newaxis] - cut_off
-    known &= (tails >= _CANCELLED * cut_off).all(axis=(0, 3))
+    # a mass is at least what is cut off over the number of draws, so that digits are not lost
+    tails += (kernels.masses - kernels.cut_off).T[:, np.newaxis, :, np.newaxis]
     lower, upper = tails
     probits = ndtri(np.maximum(np.minimum(lower, upper), 0.0))
     np.negative(probits, out=probits, where=lower >= upper)

@@ -20,7 +20,7 @@ from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
 from regcal._caching import WithoutCaches
 from regcal._inspection import notebook_card
-from regcal._random import as_generator
+from regcal._random import RandomState, as_generator
 from regcal._validation import Array, as_float_array, refuse_masked
 from regcal.distributions._quadrature import integrate, nodes_between, panels_between
 from regcal.distributions._roots import solve_increasing
@@ -409,6 +409,14 @@ class Distribution(WithoutCaches, ABC):
         """Return quantiles: the points below which the given probabilities lie."""
         return self._evaluate("_ppf", *self._as_levels(levels))
 
+    def isf(self, levels: ArrayLike) -> Array:
+        """Return the points above which the given probabilities lie, accurate in the upper tail.
+
+        ``isf(level)`` is ``ppf(1 - level)``, also where ``1 - level`` is rounded to 1.
+        """
+        shares, flat = self._as_levels(levels)
+        return self._evaluate("_from_probit", -ndtri(shares), flat)
+
     def interval(self, coverage: float) -> tuple[Array, Array]:
         """Return the lower and upper ends of the central interval with this probability."""
         if np.ndim(coverage) != 0 or not 0 <= as_float_array(coverage, "coverage") <= 1:
@@ -489,6 +497,41 @@ class Distribution(WithoutCaches, ABC):
         """Draw `size` values per row, as an array of shape (n_rows, size)."""
         levels = as_generator(random_state).uniform(size=(len(self), check_size(size)))
         return self._evaluate("_ppf", levels, False)
+
+    def rvs(
+        self, size: int | tuple[int, ...] | None = None, random_state: RandomState = None
+    ) -> Array:
+        """Draw as scipy does: the values of `sample`, with the rows on the last axis.
+
+        Parameters
+        ----------
+        size : tuple of int, optional
+            Shape of the result, which ends with the number of rows; without, one draw per row.
+        random_state : int, RandomState or Generator, optional
+
+        Returns
+        -------
+        ndarray of shape `size`
+
+        Examples
+        --------
+        >>> from regcal import Normal
+        >>> dist = Normal([0.0, 100.0], [1.0, 1.0])
+        >>> dist.rvs(random_state=0).shape, dist.rvs(size=(1000, 2), random_state=0).shape
+        ((2,), (1000, 2))
+        """
+        n_rows = len(self)
+        shape = (n_rows,) if size is None else tuple(np.atleast_1d(size).tolist())
+        if shape[-1] != n_rows:
+            msg = (
+                f"size={size} does not end with the number of rows, which is {n_rows}. Pass "
+                f"size=({size}, {n_rows}), or call sample({size}), which has a row of draws for "
+                "each row."
+                if isinstance(size, int | np.integer)
+                else f"size={size} does not end with the number of rows, which is {n_rows}."
+            )
+            raise ValueError(msg)
+        return self.sample(int(np.prod(shape[:-1])), random_state).T.reshape(shape)
 
     @cached_property
     def _moments(self) -> tuple[Array, Array]:

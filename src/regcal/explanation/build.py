@@ -38,11 +38,11 @@ from regcal.metrics._inputs import checked_outcomes
 from regcal.regressor import CalibratedRegressorCV
 
 # Beyond these numbers of rows a random part is used: means over rows and scores change little.
-_MOST_ROWS, _MOST_ASKED = 2000, 500
+_MOST_ROWS, _MOST_ASKED = 2000, 200
 
 _BANDS = (
-    "Ranges hold in all segments at once, with probability 0.95: they are as wide as those of the "
-    "mean of a segment's own calibration rows."
+    "Ranges hold in all segments at once, with probability 0.95: they are those of the mean of a "
+    "segment's own calibration rows, beside that of the given rows."
 )
 
 
@@ -256,8 +256,8 @@ def _explained_segments(given: GivenRows) -> tuple[ExplainedSegment, ...]:
         sizes = []
         for part, effect in zip(given.parts, effects, strict=True):
             own = effect.take(rows)
-            errors = errors_of_means(own.factor(weights), part.n_learnt * shares[g])
-            sizes.append(own.mean(weights, errors, given.width))
+            learnt = errors_of_means(own.factor(weights), part.n_learnt * shares[g])
+            sizes.append(own.mean(weights, learnt.beside(own.errors(weights)), given.width))
         centre = _centre(given.parts[0].columns.columns[source[0] - 1], rows) if g else np.nan
         found.append(_segment(given.segments.sources[g], label, int(counts[g]), centre, sizes))
     return tuple(found)

@@ -14,6 +14,7 @@ from regcal.corrections import Blend
 from regcal.corrections.additive import Additive
 from regcal.covariates import Column, Covariates
 from regcal.distributions import Distribution
+from regcal.metrics._inputs import standard_error
 
 # Effects are told at so many values of each segment of a number, at quantiles within it.
 _N_VALUES = 5
@@ -57,6 +58,12 @@ class Errors:
 
     location: Array
     log_factor: Array
+
+    def beside(self, other: "Errors") -> "Errors":
+        """Return the errors of both together, which are independent."""
+        return Errors(
+            np.hypot(self.location, other.location), np.hypot(self.log_factor, other.log_factor)
+        )
 
 
 @dataclass(frozen=True)
@@ -116,6 +123,14 @@ class RowEffects:
     def factor(self, weights: Array) -> Array:
         """Return the mean factor at each value, as its logs have it."""
         return np.exp(np.average(self.log_factor, axis=0, weights=weights))
+
+    def errors(self, weights: Array) -> Errors:
+        """Return the errors of means over rows, which are a sample; 0 of a single row."""
+        location, log_factor = (
+            np.nan_to_num([standard_error(column, weights) for column in values.T])
+            for values in (self.location, self.log_factor)
+        )
+        return Errors(location, log_factor)
 
     def mean(self, weights: Array, errors: Errors, width: float) -> Sizes:
         """Return the mean effect over rows, with a band so many errors wide on each side."""
@@ -205,7 +220,7 @@ def _errors_along(part: Part, column: Column, factor: Array, shares: Array) -> E
     together, unit = errors_of_means(factor, part.n_learnt), correction.unit
     location = unit * _error_of_blend(correction.shift, column, alone.location / unit)
     log_factor = _error_of_blend(correction.log_factor, column, alone.log_factor)
-    return Errors(np.hypot(together.location, location), np.hypot(together.log_factor, log_factor))
+    return together.beside(Errors(location, log_factor))
 
 
 def _error_of_blend(blend: Blend, column: Column, alone: Array) -> Array:

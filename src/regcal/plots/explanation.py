@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 # Covariates that are drawn unless others are named.
 _N_DRAWN = 3
 
+# Names of more levels than so many are written upright and small.
+_N_LEVELS = 5
+
 
 class ExplanationDisplay(Display):
     """Where a model was wrong: a column of panels per covariate, location above spread.
@@ -98,10 +101,19 @@ class ExplanationDisplay(Display):
             shifts, factors = (self.explanation.bars(effect, n) for n in ("shift", "factor"))
             _draw(above, effect, effect.shift, shifts, 0.0)
             _draw(below, effect, effect.factor, factors, 1.0)
+            self._tell_missing(above, below, effect)
             below.set(xlabel=effect.name, yscale="log")
             above.set_title(_titled(effect), fontsize="medium")
         self._label()
         return self
+
+    def _tell_missing(self, above: "Axes", below: "Axes", effect: CovariateEffect) -> None:
+        """Write what happens where the covariate is missing, which has no place on its axis."""
+        for one in self.explanation.segments:
+            if one.segment == f"{effect.name} is missing":
+                for ax, size in ((above, one.location), (below, one.spread)):
+                    text = f"missing: {size.value:.2g} ({size.lower:.2g} to {size.upper:.2g})"
+                    ax.set_title(text, loc="right", y=0.9, fontsize="small", color=VERMILLION)
 
     def _label(self) -> None:
         unit = f" ({self.explanation.unit})" if self.explanation.unit else ""
@@ -139,7 +151,9 @@ def _draw(ax: "Axes", effect: CovariateEffect, curve: Array, bars: Array, right:
         ends = [middle - lower, upper - middle]
         place = effect.values + 0.12
         ax.errorbar(place, middle, ends, color=BLUE, fmt="s", markersize=4, label=alone)
-        ax.set_xticks(effect.values, [*effect.labels])
+        crowded = len(effect.labels) > _N_LEVELS
+        style: dict[str, Any] = {"rotation": 90, "fontsize": "x-small"} if crowded else {}
+        ax.set_xticks(effect.values, [*effect.labels], **style)
     if len(bars):
         x, low, mean, high = bars.T
         if effect.kind != "number":

@@ -1,6 +1,7 @@
 """A regressor whose predictive distributions are calibrated."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -26,6 +27,7 @@ from regcal.calibrators.targets import Targets
 from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Mixture
 from regcal.outcomes import Outcomes
+from regcal.regressor._answers import library_of, like_rows
 from regcal.regressor._folds import (
     as_weights,
     check_outcome_data,
@@ -144,6 +146,12 @@ class CalibratedRegressorCV(
         What was prepared, if `guarantee` asked for it.
     n_features_in_, feature_names_in_
         Number of columns of X, and their names if X was a frame.
+
+    Notes
+    -----
+    ``score`` is the R² of `predict`, as for every regressor of scikit-learn: it judges one number
+    per row. To search and compare by distributions, pass a scorer of `regcal.metrics`, such as
+    ``scoring=regcal.metrics.log_score_scorer``, to scikit-learn.
 
     Examples
     --------
@@ -413,8 +421,9 @@ class CalibratedRegressorCV(
 
         Returns
         -------
-        ndarray of shape (n_rows, n_levels), or pandas.DataFrame
-            A frame with the index of `X` and the levels as columns if `X` is a pandas frame.
+        ndarray of shape (n_rows, n_levels), or a frame
+            A pandas frame with the index of `X`, or a polars frame, if `X` is one; the levels are
+            its columns.
         """
         columns = np.atleast_1d(as_float_array(levels, "levels"))
         dist = self.predict_dist(X)
@@ -422,12 +431,12 @@ class CalibratedRegressorCV(
             values = self._prepared().bounds(dist, columns, sample_weight, self._groups_of(X))
         else:
             values = dist.ppf(columns[np.newaxis, :])
-        return _like(X, values, columns.tolist())
+        return like_rows(X, values, columns.tolist())
 
     def predict_interval(
         self,
         X: Any,
-        coverage: float = 0.9,
+        coverage: ArrayLike = 0.9,
         guarantee: bool = False,
         *,
         sample_weight: Any = None,
@@ -437,7 +446,8 @@ class CalibratedRegressorCV(
         Parameters
         ----------
         X : array-like or frame of shape (n_rows, n_features)
-        coverage : float, default=0.9
+        coverage : float, or array-like of shape (n_coverages,), default=0.9
+            One probability, or several at once.
         guarantee : bool, default=False
             Whether coverage is to hold in finite samples. Has to be prepared: see the parameter
             `guarantee`.
@@ -446,16 +456,31 @@ class CalibratedRegressorCV(
 
         Returns
         -------
-        ndarray of shape (n_rows, 2), or pandas.DataFrame
-            Lower and upper ends; a frame with the index of `X` and the columns "lower" and
-            "upper" if `X` is a pandas frame.
+        ndarray of shape (n_rows, 2) or (n_rows, 2, n_coverages), or a frame
+            Lower and upper ends. A pandas frame with the index of `X`, or a polars frame, if `X`
+            is one, with the columns "lower" and "upper"; of several coverages these are
+            (0.9, "lower") in pandas, so that ``frame[0.9]`` is one interval, and "0.9_lower" in
+            polars.
         """
         dist = self.predict_dist(X)
-        if guarantee:
-            ends = self._prepared().interval(dist, coverage, sample_weight, self._groups_of(X))
-        else:
-            ends = dist.interval(coverage)
-        return _like(X, np.column_stack(ends), ["lower", "upper"])
+
+        def ends(share: float) -> Array:
+            if not guarantee:
+                return np.column_stack(dist.interval(share))
+            groups = self._groups_of(X)
+            return np.column_stack(self._prepared().interval(dist, share, sample_weight, groups))
+
+        shares = as_float_array(coverage, "coverage")
+        if shares.ndim == 0:
+            return like_rows(X, ends(float(shares)), ["lower", "upper"])
+        if shares.ndim > 1 or shares.size == 0:
+            msg = f"coverage must be a number or a list of numbers, got shape {shares.shape}."
+            raise ValueError(msg)
+        values = np.stack([ends(share) for share in shares.tolist()], axis=-1)
+        if library_of(X) is None:
+            return values
+        names = [(share, end) for share in shares.tolist() for end in ("lower", "upper")]
+        return like_rows(X, values.transpose(0, 2, 1).reshape(len(values), -1), names)
 
     def _prepared(self) -> Guarantee:
         check_is_fitted(self, "members_")
@@ -471,7 +496,7 @@ class CalibratedRegressorCV(
     def _groups_of(self, X: Any) -> Covariates | None:
         return groups_of(self, X, self._prepared().by)
 
-    def predict_below(self, X: Any, threshold: ArrayLike) -> Array:
+    def predict_below(self, X: Any, threshold: ArrayLike) -> Any:
         """Return the probability that the outcome is at most `threshold`.
 
         Parameters
@@ -482,11 +507,13 @@ class CalibratedRegressorCV(
 
         Returns
         -------
-        ndarray of shape (n_rows,) or (n_rows, n_thresholds)
+        ndarray of shape (n_rows,) or (n_rows, n_thresholds), or a series or frame
+            Of pandas, with the index of `X`, or of polars, if `X` is a frame of these; the columns
+            are thresholds that all rows share, or their numbers.
         """
-        return self.predict_dist(X).cdf(threshold)
+        return _at_thresholds(X, self.predict_dist(X).cdf, threshold, "below")
 
-    def predict_above(self, X: Any, threshold: ArrayLike) -> Array:
+    def predict_above(self, X: Any, threshold: ArrayLike) -> Any:
         """Return the probability that the outcome exceeds `threshold`.
 
         Parameters
@@ -497,9 +524,11 @@ class CalibratedRegressorCV(
 
         Returns
         -------
-        ndarray of shape (n_rows,) or (n_rows, n_thresholds)
+        ndarray of shape (n_rows,) or (n_rows, n_thresholds), or a series or frame
+            Of pandas, with the index of `X`, or of polars, if `X` is a frame of these; the columns
+            are thresholds that all rows share, or their numbers.
         """
-        return self.predict_dist(X).sf(threshold)
+        return _at_thresholds(X, self.predict_dist(X).sf, threshold, "above")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -508,10 +537,13 @@ class CalibratedRegressorCV(
         return tags
 
 
-def _like(X: Any, values: Array, columns: list[Any]) -> Any:
-    """Return values as a pandas frame with the index of X if X is one."""
-    if not (hasattr(X, "iloc") and hasattr(X, "index")):
-        return values
-    import pandas as pd
-
-    return pd.DataFrame(values, index=X.index, columns=columns)
+def _at_thresholds(
+    X: Any, probability: Callable[[ArrayLike], Array], threshold: ArrayLike, name: str
+) -> Any:
+    """Return probabilities at thresholds in the form of X."""
+    values = probability(threshold)
+    if values.ndim == 1:
+        return like_rows(X, values, name)
+    shared = as_float_array(threshold, "threshold")
+    columns = shared[0].tolist() if len(shared) == 1 else list(range(values.shape[1]))
+    return like_rows(X, values, columns)
