@@ -86,7 +86,7 @@ from regcal.persistence._archive import FileError
 from regcal.persistence.other_libraries import StoredModel
 from regcal.regressor import CalibratedRegressorCV, MultiQuantileRegressor, NormalResidualRegressor
 from regcal.regressor._calibrated import CalibratedModel
-from regcal.regressor._guarantee import Guarantee, Refit
+from regcal.regressor._guarantee import Difference, Guarantee
 from regcal.tables import (
     CovariateColumns,
     OutcomeColumns,
@@ -639,9 +639,9 @@ _RULES: dict[type, dict[str, Check]] = {
         "kind": Instance(str),
         "levels": Instance(ConformalLevels),
         "by": Either(nothing, _A_COLUMN, Several(_A_COLUMN)),
-        "refit": Either(nothing, Instance(Refit)),
+        "difference": Either(nothing, Instance(Difference)),
     },
-    Refit: {"shifts": Numbers("rows"), "ratios": Numbers("rows", least=0.0)},
+    Difference: {"shifts": Numbers("rows"), "ratios": Numbers("rows", least=0.0)},
     NormalResidualRegressor: {"scale_": Number(above=0.0)},
     MultiQuantileRegressor: {"estimators_": Several(Instance(BaseEstimator))},
     CovariateColumns: {"columns": Instance(dict), "texts": Several(Instance(str), least=0)},
