@@ -3,6 +3,7 @@
 Models are recognised by what they offer; no model library is imported.
 """
 
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import singledispatch
@@ -25,8 +26,12 @@ QUANTILE_LEVELS = np.array([0.025, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 
 _LOOKED_FOR = (
     "an adapter from regcal.register_adapter; a method predict_dist; predict(X, return_std=True); "
     "pred_dist (NGBoost); predict_proba that returns distributions (skpro); "
-    "predict(X, quantiles=[...]); members in estimators_ that have one of these"
+    "predict(X, quantiles=[...]); several quantiles or an uncertainty as the loss (XGBoost, "
+    "CatBoost); members in estimators_ that have one of these"
 )
+
+# How CatBoost writes the levels of its losses.
+_CATBOOST_LEVELS = re.compile(r"(?:Multi)?Quantile:(?:.*;)?alpha=([\d.,eE-]+)")
 
 
 def predict_dist(model: Any, X: Any) -> Distribution:
@@ -48,7 +53,9 @@ def predict_dist(model: Any, X: Any) -> Distribution:
         7. ``pred_dist(X)``, as in NGBoost;
         8. ``predict_proba(X)`` that returns distributions, as in skpro;
         9. ``predict(X, quantiles=[...])``, as in quantile-forest;
-        10. members in ``estimators_`` that are probabilistic themselves: their average. The
+        10. a loss of several quantiles, or of mean and spread: XGBoost's ``quantile_alpha=[...]``,
+            CatBoost's ``MultiQuantile`` and ``RMSEWithUncertainty``;
+        11. members in ``estimators_`` that are probabilistic themselves: their average. The
             trees of a random forest are not: each predicts a mean, and how much means differ
             tells nothing about the scatter of y around them. Wrap a forest in
             `NormalResidualRegressor`.
@@ -126,7 +133,7 @@ def _name(model: Any) -> str:
 @singledispatch
 def _predict(model: Any, X: Any) -> Any:
     """Return a model's prediction in a form that `as_distribution` takes."""
-    for offer in (_from_method, _from_quantiles, _from_members):
+    for offer in (_from_method, _from_quantiles, _from_loss, _from_members):
         prediction = offer(model, X)
         if prediction is not None:
             return prediction
@@ -205,7 +212,23 @@ def _level(model: Any) -> float | None:
         return float(model.quantile)
     if getattr(model, "loss", getattr(model, "objective", None)) == "quantile":
         return float(model.alpha)
-    return None
+    levels = _levels_of_loss(model)
+    return levels[0] if len(levels) == 1 else None
+
+
+def _loss(model: Any) -> str:
+    """Return the loss that a booster is told to use; CatBoost has two names for it."""
+    own = model.get_params(deep=False) if hasattr(model, "get_params") else {}
+    return str(own.get("objective") or own.get("loss_function"))
+
+
+def _levels_of_loss(model: Any) -> list[float]:
+    """Return the levels that XGBoost or CatBoost was told to predict, if any."""
+    loss = _loss(model)
+    if loss == "reg:quantileerror":
+        return np.atleast_1d(model.get_params(deep=False)["quantile_alpha"]).astype(float).tolist()
+    found = _CATBOOST_LEVELS.fullmatch(loss)
+    return [] if found is None else [float(level) for level in found[1].split(",")]
 
 
 def _one_quantile_each(levels: Sequence[float], models: Sequence[Any], X: Any) -> Distribution:
@@ -215,6 +238,11 @@ def _one_quantile_each(levels: Sequence[float], models: Sequence[Any], X: Any) -
 
 def accepts(method: Any, name: str) -> bool:
     """Return whether a method has a parameter of this very name."""
+    function = getattr(method, "__func__", method)
+    code = getattr(function, "__code__", None)
+    if code is not None and not hasattr(function, "__wrapped__"):
+        # what a signature would say, which takes as long as some models take for a row
+        return name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     try:
         parameter = signature(method).parameters.get(name)
     except (TypeError, ValueError):
@@ -249,6 +277,17 @@ def _from_quantiles(model: Any, X: Any) -> Any:
     return Quantiles(QUANTILE_LEVELS, model.predict(X, quantiles=QUANTILE_LEVELS.tolist()))
 
 
+def _from_loss(model: Any, X: Any) -> Any:
+    levels = _levels_of_loss(model)
+    if len(levels) > 1:
+        order = np.argsort(levels)
+        return Quantiles(np.array(levels)[order], np.asarray(model.predict(X))[:, order])
+    if _loss(model) == "RMSEWithUncertainty":
+        mean, variance = np.asarray(model.predict(X)).T
+        return mean, np.sqrt(variance)
+    return None
+
+
 def _from_members(model: Any, X: Any) -> Any:
     """Average an ensemble's members, if they predict distributions."""
     members = getattr(model, "estimators_", None)
@@ -272,4 +311,6 @@ def is_probabilistic(model: Any) -> bool:
         or (hasattr(model, "predict_proba") and hasattr(model, "predict_quantiles"))
         or accepts(predict, "return_std")
         or accepts(predict, "quantiles")
+        or len(_levels_of_loss(model)) > 1
+        or _loss(model) == "RMSEWithUncertainty"
     )

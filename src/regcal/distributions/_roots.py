@@ -91,6 +91,61 @@ def _newton_bisection(evaluate: Function, targets: Array, low: Array, high: Arra
     return point
 
 
+def solve_between(
+    function_of: Callable[[np.ndarray | None], Callable[[Array], tuple[Array, Array]]],
+    targets: Array,
+    low: Array,
+    high: Array,
+    start: Array,
+) -> Array:
+    """Return points at which increasing functions reach `targets`, of all rows at once.
+
+    Parameters
+    ----------
+    function_of : callable
+        Takes row numbers, or None for all, and returns a function that takes points of these rows,
+        (n_rows, n_points), and returns values and the logs of slopes there.
+    targets : ndarray of shape (n_rows, n_points)
+        Finite values to reach.
+    low, high : ndarray of shape (n_rows, n_points)
+        Between which they are reached.
+    start : ndarray of shape (n_rows, n_points)
+        First guesses.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_points)
+    """
+    point = np.clip(start, low, high)
+    solution, rows, function = point.copy(), np.arange(len(point)), function_of(None)
+    spacing = 4 * _EPS * np.maximum(np.abs(low), np.abs(high))
+    settled = high - low <= spacing
+    for step in range(_MAX_STEPS):
+        left = np.flatnonzero(~settled.all(axis=1))
+        if 2 * len(left) < len(rows):
+            # the others have what they need
+            solution[rows] = point
+            if len(left) == 0:
+                return solution
+            rows = rows[left]
+            function = function_of(rows)
+            point, low, high = point[left], low[left], high[left]
+            targets, spacing, settled = targets[left], spacing[left], settled[left]
+        values, logslopes = function(point)
+        error = values - targets
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            newton = point - error / np.exp(logslopes)
+        low, high = np.where(error < 0, point, low), np.where(error > 0, point, high)
+        close = np.abs(error) <= _TOLERANCE * (1 + np.abs(targets))
+        done = settled | close | (high - low <= spacing)
+        inside = (newton > low) & (newton < high) & (step < _SLOW_STEPS)
+        moved = np.where(inside, newton, np.where(done, point, _middle(low, high)))
+        point = np.where(settled, point, moved)
+        settled = done
+    solution[rows] = point
+    return solution
+
+
 def _middle(low: Array, high: Array) -> Array:
     """Return a point between two: in size where they are of one sign and far apart."""
     small, large = np.minimum(np.abs(low), np.abs(high)), np.maximum(np.abs(low), np.abs(high))

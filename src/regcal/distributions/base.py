@@ -22,9 +22,18 @@ from regcal._caching import WithoutCaches
 from regcal._inspection import notebook_card
 from regcal._random import RandomState, as_generator
 from regcal._validation import Array, as_float_array, refuse_masked
-from regcal.distributions._quadrature import integrate, nodes_between, panels_between
+from regcal.distributions._quadrature import (
+    ALONG_PROBITS,
+    Nodes,
+    in_parts,
+    panels_between,
+    refined,
+    rule_for,
+)
 from regcal.distributions._roots import solve_increasing
 from regcal.distributions._tails import log_mass_inside
+from regcal.maps.base import Curve
+from regcal.maps.scale import IDENTITY
 
 LOG_HALF = float(np.log(0.5))
 LOG_SQRT_2PI = 0.5 * float(np.log(2 * np.pi))
@@ -71,6 +80,9 @@ class Distribution(WithoutCaches, ABC):
 
     # How many temporary values one point costs, for the memory budget.
     _work_per_point = 1
+
+    # Whether quantiles are had without a search.
+    _explicit = False
 
     # How many threads work on blocks of rows.
     _n_threads = 1
@@ -224,6 +236,15 @@ class Distribution(WithoutCaches, ABC):
         """Return points, (n_rows or 1, n_kinks), where the density is not smooth."""
         return None
 
+    def _jumps(self) -> Array | None:
+        """Return those kinks at which the density itself may jump."""
+        return self._kinks()
+
+    def _probit_kinks(self) -> Array | None:
+        """Return the probits of kinks, (n_rows or 1, n_kinks)."""
+        kinks = self._kinks()
+        return None if kinks is None else self._probit(kinks)
+
     def _landmarks(self) -> Array | None:
         """Return points, (n_rows, n_points), close enough to show all narrow parts, if any."""
         return None
@@ -234,28 +255,79 @@ class Distribution(WithoutCaches, ABC):
         Outcomes lie in [lower, upper]; in between it is not known which of the two it is, and
         nothing is added.
         """
-        below, above = lower[:, np.newaxis], upper[:, np.newaxis]
-        known = [np.where(np.isinf(below), above, below), np.where(np.isinf(above), below, above)]
-        edges = self._panel_edges(np.concatenate(known, axis=1))
-        edges = np.clip(edges, start[:, np.newaxis], end[:, np.newaxis])
+        below = lower[:, np.newaxis]
+        above = below if np.array_equal(lower, upper) else upper[:, np.newaxis]
+        known = [np.where(np.isinf(below), above, below)]
+        if above is not below:
+            known.append(np.where(np.isinf(above), below, above))
+        cuts = np.concatenate(known, axis=1)
+        places = below, above, start[:, np.newaxis], end[:, np.newaxis]
 
-        def squared_tail(points: Array) -> Array:
-            return outer_tail(points, below, above, self._cdf(points), self._sf(points)) ** 2
+        def answer(rows: np.ndarray | None, parts: int) -> tuple[Array, Array]:
+            if rows is None:
+                return self._nodes(cuts, places[2:], parts).crps(*places)
+            lower, *rest = (place[rows] for place in places)
+            own = [lower, lower if above is below else rest[0], *rest[1:]]
+            return self._take(rows)._nodes(cuts[rows], own[2:], parts).crps(*own)
 
-        return integrate(squared_tail, edges)
+        return refined(answer)
 
     def _mean_and_var(self) -> tuple[Array, Array]:
         # E (Y - c) and E (Y - c)^2 as integrals of the tails, which stay finite where a density
-        # does not; the median c is one of the panel edges
-        points, weights = nodes_between(self._panel_edges())
-        centre = self._from_probit(np.zeros((len(self), 1)))
-        distances = points - centre
-        masses = weights * np.where(distances < 0, -self._cdf(points), self._sf(points))
-        shift = masses.sum(axis=1)
-        return centre[:, 0] + shift, 2.0 * (distances * masses).sum(axis=1) - shift**2
+        # does not
+        def answer(rows: np.ndarray | None, parts: int) -> tuple[Array, Array]:
+            dist = self if rows is None else self._take(rows)
+            return dist._nodes(parts=parts).moments()
+
+        mean, var = refined(answer)
+        return mean, var
+
+    def _nodes(
+        self, cuts: Array | None = None, region: Sequence[Array] = (), parts: int = 1
+    ) -> Nodes:
+        """Return where to evaluate integrals over thresholds, in a region if one is given.
+
+        No panel has a cut inside, cuts being (n_rows, n_cuts); each may be taken in parts.
+        """
+        if self._explicit:
+            return self._nodes_along(IDENTITY, cuts, region, parts)
+        edges = self._panel_edges(cuts)
+        inside, rule = np.clip(edges, *region) if region else edges, rule_for(edges)
+        points, lengths = rule.between(in_parts(inside, parts))
+        centre = edges[:, edges.shape[1] // 2, np.newaxis]
+        return Nodes(points, lengths, self._signed_tail(points), centre, edges[:, [0, -1]], rule)
+
+    def _nodes_along(
+        self, curve: Curve, cuts: Array | None, region: Sequence[Array], parts: int
+    ) -> Nodes:
+        """Return nodes along the rows' own probits, which a curve turns into those of a result.
+
+        There is nothing to search for: a node has a quantile, and its probability is the curve's.
+        """
+        edges = self._probit_panels(curve)
+        ends = self._from_probit(edges[:, [0, edges.shape[1] // 2, -1]])
+        if cuts is not None:
+            edges = panels_between(edges, [self._probit(cuts)])
+        if region and np.isfinite(region).any():
+            edges = np.clip(edges, *(self._probit(end) for end in region))
+        rule, edges = ALONG_PROBITS, in_parts(edges, parts)
+        z, widths = rule.between(edges)
+        points, spread = self._trace(z)
+        with np.errstate(invalid="ignore"):
+            lengths = widths * spread
+        slack: Array | float = 0.0
+        if spread.shape[1] > 1:  # else paths are straight, and lengths are exact
+            lengths, slack = rule.stretched(lengths, np.diff(self._from_probit(edges)))
+        eta = curve(z)
+        tails = np.copysign(ndtr(-np.abs(eta)), -eta)
+        return Nodes(points, lengths, tails, ends[:, 1:2], ends[:, ::2], rule, slack)
+
+    def _probit_panels(self, curve: Curve) -> Array:
+        """Return edges of panels along the rows' own probits, (n_rows or 1, n_edges)."""
+        return panels_between(curve.panels(), [self._probit_kinks()])
 
     def _panel_edges(self, extra: Array | None = None) -> Array:
-        return panels_between(self._panel_quantiles, [self._kinks(), self._landmarks()], [extra])
+        return panels_between(self._panel_quantiles, [self._kinks(), self._landmarks(), extra])
 
     @cached_property
     def _panel_quantiles(self) -> Array:
@@ -347,8 +419,13 @@ class Distribution(WithoutCaches, ABC):
         >>> bool((dist.in_threads(2).cdf(0.5) == dist.cdf(0.5)).all())
         True
         """
+        return self._with_threads(effective_n_jobs(n_jobs))
+
+    def _with_threads(self, count: int) -> Self:
+        if count == self._n_threads:
+            return self
         same = copy.copy(self)
-        same._n_threads = effective_n_jobs(n_jobs)
+        same._n_threads = count
         return same
 
     def cdf(self, points: ArrayLike) -> Array:
@@ -540,12 +617,13 @@ class Distribution(WithoutCaches, ABC):
         return np.concatenate(mean), np.concatenate(var)
 
     def _integral_blocks(self) -> list[slice]:
-        if len(self) == 0:
-            return []
-        kinks = self[:1]._kinks()
-        n_panels = len(PANEL_PROBITS) + (0 if kinks is None else kinks.shape[1])
-        block = max(1, BLOCK_ELEMENTS // (16 * n_panels * self._work_per_point))
-        return [slice(start, start + block) for start in range(0, len(self), block)]
+        n_rows = len(self)
+        if n_rows <= 1:
+            return [slice(0, 1)] if n_rows else []
+        kinks = None if self._explicit else self[:1]._kinks()
+        n_points = 3 * (64 + (0 if kinks is None else kinks.shape[1]))
+        block = max(1, BLOCK_ELEMENTS // self._row_work(n_points))
+        return [slice(start, start + block) for start in range(0, n_rows, block)]
 
 
 class ProbitDistribution(Distribution):

@@ -1,7 +1,8 @@
 """Latent distributions seen through ends: what lies beyond an end is seen at the end."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Self
 
@@ -9,6 +10,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from regcal._validation import Array
+from regcal.distributions._quadrature import Nodes
 from regcal.distributions.base import (
     PANEL_PROBITS,
     Distribution,
@@ -157,15 +159,17 @@ class Bounded(Distribution):
         probits = np.insert(np.clip(probits, PANEL_PROBITS[0], PANEL_PROBITS[-1]), 1, 0.0, axis=1)
         return np.sort(self._from_probit(probits), axis=1)
 
-    def _mean_and_var(self) -> tuple[Array, Array]:
-        if self._open:
-            return self.latent._mean_and_var()
+    @cached_property
+    def _moments(self) -> tuple[Array, Array]:
         if isinstance(self.latent, Mixture):
-            # what is averaged and then clipped is clipped and then averaged: no quantile of the
-            # mixture, which takes a search, is needed
+            # what is averaged and then clipped is clipped and then averaged
             clipped = [Clipped(part, self.low, self.high) for part in self.latent.components]
-            return Mixture(clipped, self.latent.weights)._mean_and_var()
-        return super()._mean_and_var()
+            mixture = self.latent if self._open else Mixture(clipped, self.latent.weights)
+            return mixture._with_threads(self._n_threads)._moments
+        return super()._moments
+
+    def _mean_and_var(self) -> tuple[Array, Array]:
+        return self.latent._mean_and_var() if self._open else super()._mean_and_var()
 
     def _crps(self, lower: Array, upper: Array, start: Array, end: Array) -> Array:
         ends = (np.clip(place, self.low, self.high) for place in (start, end))
@@ -174,6 +178,31 @@ class Bounded(Distribution):
         below = np.minimum(end, self.low) - np.maximum(start, upper)
         above = np.minimum(end, lower) - np.maximum(start, self.high)
         return inside + np.maximum(below, 0.0) + np.maximum(above, 0.0)
+
+    @property
+    def _explicit(self) -> bool:  # type: ignore[override]
+        return self._open and self.latent._explicit
+
+    def _trace(self, probits: Array) -> tuple[Array, Array]:
+        return self.latent._trace(probits) if self._open else super()._trace(probits)
+
+    def _probit_kinks(self) -> Array | None:
+        return self.latent._probit_kinks() if self._open else super()._probit_kinks()
+
+    def _nodes(
+        self, cuts: Array | None = None, region: Sequence[Array] = (), parts: int = 1
+    ) -> Nodes:
+        """Return the latent nodes between the ends: what is beyond them has no length."""
+        if self._open:
+            return self.latent._nodes(cuts, region, parts)
+        ends = (np.full((len(self), 1), end) for end in (-np.inf, np.inf))
+        seen = [np.clip(end, self.low, self.high) for end in region or ends]
+        nodes = self.latent._nodes(cuts, seen, parts)
+        return replace(
+            nodes,
+            centre=np.clip(nodes.centre, self.low, self.high),
+            reach=np.clip(nodes.reach, self.low, self.high),
+        )
 
     def _landmarks(self) -> Array | None:
         return self.latent._landmarks()

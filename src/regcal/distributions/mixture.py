@@ -1,6 +1,7 @@
 """Mixtures of distributions, such as the average of an ensemble's predictions."""
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -8,8 +9,12 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtri, ndtri_exp
 
 from regcal._validation import Array, as_float_array, check_finite
-from regcal.distributions._quadrature import panels_between
-from regcal.distributions.base import Distribution, joined_kinks
+from regcal.distributions._quadrature import ALONG_PROBITS, Nodes, panels_between
+from regcal.distributions._roots import solve_between
+from regcal.distributions.base import Distribution, joined_kinks, log_normal_density
+
+# Panels of the first attempt at an integral.
+_FIRST_PANELS = 80
 
 
 class Mixture(Distribution):
@@ -76,6 +81,20 @@ class Mixture(Distribution):
         part._work_per_point = self._work_per_point
         return part
 
+    def _row_work(self, n_points: int) -> int:
+        # one component after the other
+        return 2 * n_points + max(part._row_work(n_points) for part in self.components)
+
+    def _signed_tail(self, points: Array) -> Array:
+        # either tail of a component is had from the one that it says
+        tails = [part._signed_tail(points) for part in self.components]
+        lower, upper = np.zeros((2, len(self), points.shape[1]))
+        for k, tail in enumerate(tails):
+            weight, above = self.weights[:, k : k + 1], np.signbit(tail)
+            lower += weight * np.where(above, 1.0 + tail, tail)
+            upper += weight * np.where(above, -tail, 1.0 - tail)
+        return np.where(upper < lower, -upper, lower)
+
     def _average(self, method: str, points: Array) -> Array:
         values = (getattr(c, method)(points) for c in self.components)
         total, whole = np.zeros((len(self), points.shape[1])), np.zeros((1, 1))
@@ -131,9 +150,21 @@ class Mixture(Distribution):
 
     def _probit(self, points: Array) -> Array:
         # from the probits of the components, which are asked once and not for either tail
-        z = np.stack([component._probit(points) for component in self.components], axis=-1)
+        return self._probit_of(np.stack([part._probit(points) for part in self.components], -1))
+
+    def _probit_of(self, z: Array) -> Array:
+        """Return the mixture's probits where components have some, (n_rows, n_points, n_parts)."""
         lower, upper = (np.minimum(self._log_sum(log_ndtr(side)), 0.0) for side in (z, -z))
         return np.where(lower < upper, ndtri_exp(lower), -ndtri_exp(upper))
+
+    def _probit_and_logslope(self, points: Array) -> tuple[Array, Array]:
+        parts = [part._probit_and_logslope(points) for part in self.components]
+        z = np.stack([np.broadcast_to(one, (len(self), points.shape[1])) for one, _ in parts], -1)
+        with np.errstate(invalid="ignore"):
+            logpdf = np.stack([log_normal_density(one) + slope for one, slope in parts], -1)
+            own = self._probit_of(z)
+            slope = self._log_sum(logpdf) - log_normal_density(own)
+        return own, np.where(np.isnan(slope), -np.inf, slope)
 
     def _ends(self) -> tuple[float, ...]:
         return tuple(sorted({end for part in self.components for end in part._ends()}))
@@ -144,7 +175,7 @@ class Mixture(Distribution):
         # the levels that a point mass spans are reached at its place: no search is needed
         held = [(probits > below) & (probits <= at) for below, at in spans]
         free = np.where(np.any(held, axis=0), np.inf, probits) if ends else probits
-        points = np.clip(super()._from_probit(free), *self._support())
+        points = np.clip(self._solved(free), *self._support())
         for end, here in zip(ends, held, strict=True):
             points = np.where(here, end, points)
         return points
@@ -164,25 +195,59 @@ class Mixture(Distribution):
         start, end = np.where(used, start, np.inf), np.where(used, end, -np.inf)
         return start.min(axis=-1), end.max(axis=-1)
 
-    def _bracket(self, probits: Array) -> tuple[Array, Array]:
-        finite = np.where(np.isfinite(probits), probits, 0.0)
-        quantiles = np.stack([c._from_probit(finite) for c in self.components])
-        return quantiles.min(axis=0), quantiles.max(axis=0)
+    def _solved(self, probits: Array) -> Array:
+        """Return the points at which probits are reached, all rows and levels at once.
+
+        Between the quantiles of the components, which enclose them, so that nothing is widened.
+        """
+        wanted = np.broadcast_to(probits, (len(self), probits.shape[1]))
+        finite = np.where(np.isfinite(wanted), wanted, 0.0)
+        weights = np.broadcast_to(self.weights, (len(self), len(self.components)))
+        used = np.flatnonzero(weights.sum(axis=0))
+        quantiles = np.stack([self.components[k]._from_probit(finite) for k in used])
+        average = np.einsum("ik,kij->ij", weights[:, used], quantiles)
+
+        def function_of(rows: np.ndarray | None) -> Callable[[Array], tuple[Array, Array]]:
+            return (self if rows is None else self._take(rows))._probit_and_logslope
+
+        ends = quantiles.min(axis=0), quantiles.max(axis=0)
+        points = solve_between(function_of, finite, *ends, average)
+        return np.where(np.isfinite(wanted), points, wanted)
+
+    @cached_property
+    def _moments(self) -> tuple[Array, Array]:
+        return self._mean_and_var()  # each component goes by its own blocks of rows
 
     def _mean_and_var(self) -> tuple[Array, Array]:
-        moments = [c._mean_and_var() for c in self.components]
+        moments = [part._with_threads(self._n_threads)._moments for part in self.components]
         means = np.stack([mean for mean, _ in moments], axis=1)
         variances = np.stack([var for _, var in moments], axis=1)
         mean = (self.weights * means).sum(axis=1)
         spread = variances + (means - mean[:, np.newaxis]) ** 2
         return mean, (self.weights * spread).sum(axis=1)
 
+    def _nodes(
+        self, cuts: Array | None = None, region: Sequence[Array] = (), parts: int = 1
+    ) -> Nodes:
+        """Return nodes of which some panels hold bends; where these matter, of all panels."""
+        if parts > 1:
+            return super()._nodes(cuts, region, parts // 2)
+        edges = self._landmarks()
+        step = -(-edges.shape[1] // _FIRST_PANELS)
+        edges = np.concatenate([edges[:, :-1:step], edges[:, -1:]], axis=1)
+        inside = panels_between(edges, [*(part._jumps() for part in self.components), cuts])
+        points, lengths = ALONG_PROBITS.between(np.clip(inside, *region) if region else inside)
+        middle = edges[:, edges.shape[1] // 2, np.newaxis]
+        tails = self._signed_tail(points)
+        return Nodes(points, lengths, tails, middle, edges[:, [0, -1]], ALONG_PROBITS)
+
     def _panel_edges(self, extra: Array | None = None) -> Array:
-        return panels_between(self._landmarks(), [], [extra])
+        return panels_between(self._landmarks(), [extra])
 
     def _landmarks(self) -> Array:
         # a narrow component far from the others needs panels of its own
-        return np.concatenate([part._panel_edges() for part in self.components], axis=1)
+        edges = [part._panel_edges() for part in self.components]
+        return np.sort(np.concatenate(edges, axis=1), axis=1)
 
     def _kinks(self) -> Array | None:
         return joined_kinks([component._kinks() for component in self.components], len(self))

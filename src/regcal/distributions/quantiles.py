@@ -149,6 +149,7 @@ class QuantileCurves(ProbitDistribution):
         Through ``(quantile, probit of its level)``.
     """
 
+    _explicit = True
     _row_fields = ("spline",)
 
     def __init__(self, spline: RationalQuadraticSpline) -> None:
@@ -169,8 +170,16 @@ class QuantileCurves(ProbitDistribution):
     def _from_probit(self, probits: Array) -> Array:
         return self.spline.inverse(probits)
 
+    def _trace(self, probits: Array) -> tuple[Array, Array]:
+        return self.spline.inverse_and_slope(probits)
+
     def _kinks(self) -> Array:
         return self.spline.x
+
+    def _probit_kinks(self) -> Array:
+        z = self.spline.z
+        # the levels, which rows share
+        return z[:1] if (z[:1] == z).all() else z
 
 
 def _checked_order(levels: ArrayLike) -> Array:

@@ -136,7 +136,8 @@ class Rounded(Distribution):
         def latent(points: Array) -> Array:
             return function(points, self.base._cdf(points), self.base._sf(points))
 
-        panels = np.clip(self.base._panel_edges(cuts), start, end)
+        panels = np.sort(np.concatenate([self.base._panel_edges(), cuts], axis=1), axis=1)
+        panels = np.clip(panels, start, end)
         outer = np.minimum(panels, values[:, :1]), np.maximum(panels, values[:, -1:])
         return total + sum(integrate(latent, edges) for edges in outer)
 

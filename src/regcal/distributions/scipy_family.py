@@ -10,7 +10,7 @@ from scipy.special import ndtr, ndtri
 
 from regcal._validation import Array, refuse_masked
 from regcal.distributions._tails import log_mass_beyond
-from regcal.distributions.base import Distribution
+from regcal.distributions.base import Distribution, log_normal_density
 
 # Up to this probit SciPy's quantiles are taken as they are. Beyond, families that subtract a level
 # from 1 or search for a root go astray.
@@ -40,6 +40,7 @@ class ScipyDistribution(Distribution):
     array([1.386])
     """
 
+    _explicit = True
     _row_fields = ("parameters",)
 
     def __init__(self, frozen: Any) -> None:
@@ -155,6 +156,11 @@ class ScipyDistribution(Distribution):
             quantiles = self._scipy_quantiles(probits)
             doubtful = far | ~np.isfinite(quantiles)
             return self._checked(quantiles, probits, doubtful) if doubtful.any() else quantiles
+
+    def _trace(self, probits: Array) -> tuple[Array, Array]:
+        quantiles = self._from_probit(probits)
+        with np.errstate(over="ignore"):
+            return quantiles, np.exp(log_normal_density(probits) - self._logpdf(quantiles))
 
     def _scipy_quantiles(self, probits: Array) -> Array:
         """Return SciPy's own quantiles; beyond |z| = 37 their level is not a number any more."""

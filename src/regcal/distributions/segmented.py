@@ -1,7 +1,7 @@
 """Distributions whose segments carry new masses: the result of one-vs-rest calibration."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import log_expit, log_ndtr, ndtri_exp
 
 from regcal._validation import Array
+from regcal.distributions._quadrature import Nodes, joined_columns
 from regcal.distributions._roots import solve_increasing
 from regcal.distributions.base import (
     CANCELLED,
@@ -23,6 +24,9 @@ from regcal.distributions.base import (
 # Below this mass a difference of tails is formed in log space.
 _SMALL = 1e-290
 _LOG_SMALL = float(np.log(_SMALL))
+
+# What integrals may leave out beyond the outermost quantiles of the base.
+_SMALL_SHARE = 1e-9
 
 
 def log_segment_masses(dist: Distribution, thresholds: Array) -> Array:
@@ -257,6 +261,20 @@ class Segmented(Distribution):
             mass[lost] = self._take(lost)._one_side(own, upper=upper)
         return mass
 
+    def _new_tails(self, points: Array, here: Array) -> Array:
+        """Return signed tails at points where the base has others, each on the base's side."""
+        segments, above = self._segment(points), np.signbit(here)
+        table, n_segments = self._table, len(self.thresholds) + 1
+        # from the end of its segment on that side
+        end = self._at(self._tails, segments + above)
+        beside = np.maximum(np.where(above, end - here, here - end), 0.0)
+        (lower, total), (upper, _) = self._sums(False), self._sums(True)
+        outer = self._at(np.concatenate([lower, upper], axis=1), segments + n_segments * above)
+        new, base = np.exp(table.new), np.exp(table.base)
+        rate = self._at(new / np.where(base > 0, base, 1.0), segments)
+        mass = outer + np.minimum(rate * beside, self._at(new, segments))
+        return np.where(above, -mass, mass) / total
+
     def _mass_beside(self, points: Array, *, upper: bool) -> Array:
         """Return the mass on one side of points: of whole segments, and within their own."""
         segments = self._segment(points)
@@ -369,6 +387,26 @@ class Segmented(Distribution):
             return lower - upper, np.full(points.shape, np.nan)
 
         return np.clip(solve_increasing(log_odds, below - above, low, high), low, high)
+
+    def _row_work(self, n_points: int) -> int:
+        return self.base._row_work(n_points) + 8 * n_points + 12 * len(self.thresholds)
+
+    def _nodes(
+        self, cuts: Array | None = None, region: Sequence[Array] = (), parts: int = 1
+    ) -> Nodes:
+        """Return the base's nodes, cut at thresholds; by quantiles where those are in doubt.
+
+        A base that has next to nothing where the new masses are tells too little of them.
+        """
+        if parts > 2 or self.uniform:
+            return super()._nodes(cuts, region, max(1, parts // 4))
+        places = [self.thresholds[np.newaxis, :], _support(self.base)]
+        places += [] if cuts is None else [cuts]
+        nodes = self.base._nodes(joined_columns(places), region, parts)
+        tails = self._new_tails(nodes.points, nodes.tails)
+        outside = np.abs(self._signed_tail(nodes.reach)).max(axis=1)
+        tails[self._table.lost | (outside > _SMALL_SHARE)] = np.nan
+        return replace(nodes, tails=tails)
 
     def _panel_edges(self, extra: Array | None = None) -> Array:
         # the base knows best where its density is narrow

@@ -179,7 +179,7 @@ class Stacked(Distribution):
     def _mean_and_var(self) -> tuple[Array, Array]:
         mean, var = np.empty(len(self)), np.empty(len(self))
         for places, part in self._groups():
-            mean[places], var[places] = part._mean_and_var()
+            mean[places], var[places] = part._moments
         return mean, var
 
     def _kinks(self) -> Array | None:

@@ -1,5 +1,6 @@
 """A map applied to a base distribution."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, Self
@@ -8,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regcal._validation import Array
+from regcal.distributions._quadrature import Nodes, joined_columns, panels_between
 from regcal.distributions.base import (
     LOG_SQRT_2PI,
     Distribution,
@@ -143,12 +145,46 @@ class Transformed(ProbitDistribution):
     def _from_probit(self, probits: Array) -> Array:
         return self.base._from_probit(self._curve.inverse(probits))
 
+    def _trace(self, probits: Array) -> tuple[Array, Array]:
+        z = self._curve.inverse(probits)
+        points, spread = self.base._trace(z)
+        return points, spread / self._curve.image_and_slope(z)[1]
+
+    @property
+    def _explicit(self) -> bool:  # type: ignore[override]
+        return self.base._explicit
+
+    def _nodes(
+        self, cuts: Array | None = None, region: Sequence[Array] = (), parts: int = 1
+    ) -> Nodes:
+        if not self._explicit:
+            return super()._nodes(cuts, region, parts)
+        return self.base._nodes_along(self._curve, cuts, region, parts)
+
+    def _panel_edges(self, extra: Array | None = None) -> Array:
+        if not self._explicit:
+            return super()._panel_edges(extra)
+        edges = self.base._from_probit(self.base._probit_panels(self._curve))
+        return panels_between(edges, [extra])
+
     def _largest_spread(self) -> Array | None:
         spread, slope = self.base._largest_spread(), self._curve.smallest_slope
         return None if spread is None or slope is None else spread / slope
 
     def _landmarks(self) -> Array | None:
         return self.base._landmarks()
+
+    def _jumps(self) -> Array | None:
+        return self.base._jumps()
+
+    def _probit_kinks(self) -> Array | None:
+        knots, kinks = self._curve.knots, self.base._probit_kinks()
+        places = [] if len(knots) == 0 else [knots[np.newaxis, :]]
+        places += [] if kinks is None else [kinks]
+        if not places:
+            return None
+        z = joined_columns(places)
+        return self._curve(np.broadcast_to(z, (len(self), z.shape[1])))
 
     def _kinks(self) -> Array | None:
         knots = self._curve.knots

@@ -8,6 +8,13 @@ import numpy as np
 
 from regcal._validation import Array
 
+# Images between which integrals along a curve have a panel: with three nodes each, moments of
+# smooth rows are right to 1e-8. Beyond the outermost there is a probability of 1e-38.
+_PANELS = np.array(
+    [0.3, 0.6, 0.9, 1.2, 1.5, 1.8, 2.1, 2.5, 2.9, 3.3, 3.75, 4.25, 4.75, 5.5, 6.25, 7, 8, 9, 11, 13]
+)
+PANELS = np.concatenate([-_PANELS[::-1], [0.0], _PANELS])
+
 
 class Path(Protocol):
     """Rows as a map sees them: the target t of each row as a function of its probit z."""
@@ -59,6 +66,13 @@ class Curve(Protocol):
         """Return the values that are mapped to `image`."""
         ...
 
+    def panels(self) -> Array:
+        """Return probits, (n_rows or 1, n_edges), that reach images of -13 and 13.
+
+        Between two of them curves are smooth, and their images close.
+        """
+        ...
+
     def row_work(self, n_points: int) -> int:
         """Return how many temporary values a row with so many points costs, without the base."""
         ...
@@ -105,6 +119,10 @@ class ProbitMap(ABC):
     def inverse(self, image: Array) -> Array:
         """Return the values that are mapped to `image`."""
 
+    def panels(self) -> Array:
+        """Return probits, (1, n_edges), between which integrals along the map have a panel."""
+        return np.sort(np.concatenate([self.inverse(PANELS), self.knots]))[np.newaxis, :]
+
     def along(self, path: Path) -> Curve:
         """Return itself: every row has the same curve."""
         return self
@@ -149,6 +167,12 @@ class Chain:
     def inverse(self, image: Array) -> Array:
         """Return the values that are mapped to `image`."""
         return self.first.inverse(self.second.inverse(image))
+
+    def panels(self) -> Array:
+        """Return probits between which integrals along the curves have a panel."""
+        later = self.first.inverse(self.second.panels())
+        own = np.clip(self.first.knots, later[:, :1], later[:, -1:])
+        return np.sort(np.concatenate([later, own], axis=1), axis=1)
 
     def row_work(self, n_points: int) -> int:
         """Return how many temporary values a row with so many points costs."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regcal._validation import Array
-from regcal.maps.base import Path
+from regcal.maps.base import PANELS, Path
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,10 @@ class RowLines:
     def inverse(self, image: Array) -> Array:
         """Return the values that are mapped to `image`."""
         return self.shift[:, np.newaxis] + self.factor[:, np.newaxis] * image
+
+    def panels(self) -> Array:
+        """Return probits, (n_rows, n_edges), between which integrals have a panel."""
+        return self.inverse(PANELS)
 
     def row_work(self, n_points: int) -> int:
         """Return how many temporary values a row with so many points costs."""

@@ -192,3 +192,9 @@ class RationalQuadraticSpline:
     def inverse(self, heights: Array) -> Array:
         """Return the points at which the curves reach `heights`."""
         return self._at(self.z, heights).inverse(heights)
+
+    def inverse_and_slope(self, heights: Array) -> Pair:
+        """Return the points at which the curves reach `heights`, and the slope of the inverse."""
+        pieces = self._at(self.z, heights)
+        points = pieces.inverse(heights)
+        return points, 1.0 / pieces.value_and_slope(points)[1]

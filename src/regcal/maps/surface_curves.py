@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from regcal._validation import Array
-from regcal.maps.base import Path
+from regcal.maps.base import PANELS, Path
 from regcal.maps.spline import Pieces
 
 if TYPE_CHECKING:
@@ -29,8 +29,11 @@ N_KNOTS = 49
 # between two of them.
 LARGEST_BEND = 5.0
 
-# With fewer points per row than this, knots are computed only where points are.
+# With fewer points per row than this, and many rows, knots are computed only where points are.
 _FEW_POINTS = 16
+
+# Width of the image of a panel on the straight lines beyond the box, for integrals.
+_TAIL_PANEL = 1.0
 
 # Up to so many values are compared with all knots at once, which spares a loop over the knots.
 _FEW_ETAS = 1024
@@ -118,6 +121,15 @@ class SurfaceCurves:
         """Probits of the base at the knots."""
         return self.table.z
 
+    def panels(self) -> Array:
+        """Return the knots, and as many probits on either side as it takes: (1, n_edges)."""
+        z, eta = self.table.z, self._knots.eta
+        slopes = np.array(self.slopes) * self.table.start_slope[[0, -1]]
+        missing = max(0.0, PANELS[-1] + eta[0].max(), PANELS[-1] - eta[-1].min())
+        images = _TAIL_PANEL * np.arange(1, 2 + int(missing / _TAIL_PANEL))
+        steps = images / slopes[:, np.newaxis]
+        return np.concatenate([z[0] - steps[0, ::-1], z, z[-1] + steps[1]])[np.newaxis, :]
+
     def row_work(self, n_points: int) -> int:
         """Return how many temporary values a row with so many points costs."""
         if n_points < _FEW_POINTS and self._safe.all():
@@ -126,6 +138,7 @@ class SurfaceCurves:
 
     def __call__(self, z: Array) -> Array:
         """Return eta at probits of the base, of shape (n_rows, n_points)."""
+        z = np.broadcast_to(z, (len(self.path), z.shape[1]))
         eta = np.empty(z.shape)
         for rows, pieces in self._located(z):
             eta[rows] = pieces.value(z[rows])
@@ -133,7 +146,8 @@ class SurfaceCurves:
 
     def image_and_slope(self, z: Array) -> tuple[Array, Array]:
         """Return eta and d eta / dz at probits of the base, of shape (n_rows, n_points)."""
-        eta, slope = np.empty(z.shape), np.empty(z.shape)
+        z = np.broadcast_to(z, (len(self.path), z.shape[1]))
+        eta, slope = np.empty((2, *z.shape))
         for rows, pieces in self._located(z):
             eta[rows], slope[rows] = pieces.value_and_slope(z[rows])
         return eta, slope
@@ -142,8 +156,7 @@ class SurfaceCurves:
         """Return the probits of the base at which eta is reached, (n_rows, n_points)."""
         eta = np.broadcast_to(image, (len(self.path), image.shape[1]))
         k = self._pieces_reached(eta)
-        few = eta.shape[1] < _FEW_POINTS
-        pieces = self._few_pieces(k) if few else self._all_pieces.take(_numbers(k))
+        pieces = self._few_pieces(k) if self._few(eta) else self._all_pieces.take(_numbers(k))
         return pieces.inverse(eta)
 
     @cached_property
@@ -186,6 +199,10 @@ class SurfaceCurves:
         z, eta = np.broadcast_to(self.table.z[:, np.newaxis], slope.shape), self._knots.eta
         return Pieces.between((z[:-1], z[1:]), (eta[:-1], eta[1:]), (slope[:-1], slope[1:]))
 
+    def _few(self, points: Array) -> bool:
+        """Tell whether there are few points, of many rows: one row's knots are had at once."""
+        return points.shape[1] < _FEW_POINTS and len(points) * N_KNOTS > _FEW_ETAS
+
     def _few_pieces(self, k: np.ndarray) -> Pieces:
         """Return the pieces after knots `k`, without all other knots if no row is folded."""
         (e0, d0), (e1, d1) = self._follow(k), self._follow(k + 1)
@@ -198,7 +215,7 @@ class SurfaceCurves:
 
     def _located(self, z: Array) -> Iterator[tuple[slice, Pieces]]:
         """Yield the pieces in which probits of the base lie, for some rows at a time."""
-        if z.shape[1] < _FEW_POINTS:
+        if self._few(z):
             yield slice(None), self._few_pieces(self.table.piece(z))
             return
         n_rows = max(1, _BLOCK // z.shape[1])
