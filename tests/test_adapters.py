@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import BaseEstimator
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
     BaggingRegressor,
     GradientBoostingRegressor,
@@ -16,7 +17,7 @@ from sklearn.gaussian_process.kernels import WhiteKernel
 from sklearn.linear_model import ARDRegression, BayesianRidge, LinearRegression, QuantileRegressor
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, PowerTransformer, StandardScaler
 
 import regcal
 from regcal import Mixture, Normal, Quantiles, predict_dist
@@ -217,3 +218,112 @@ def test_skpro(data):
 
     assert_allclose(dist.mean(), model.predict(X)["y"], rtol=1e-5)
     assert_allclose(dist.var(), model.predict_var(X)["y"], rtol=1e-4)
+
+
+def xgboost_of(levels):
+    xgboost = pytest.importorskip("xgboost")
+    return xgboost.XGBRegressor(
+        objective="reg:quantileerror", quantile_alpha=levels, n_estimators=5, n_jobs=1
+    )
+
+
+def catboost_of(loss):
+    catboost = pytest.importorskip("catboost")
+    return catboost.CatBoostRegressor(
+        n_estimators=5, loss_function=loss, verbose=0, allow_writing_files=False, thread_count=1
+    )
+
+
+BOOSTERS = {
+    "xgboost": lambda: xgboost_of([0.9, 0.1, 0.5]),
+    "catboost": lambda: catboost_of("MultiQuantile:alpha=0.9,0.1,0.5"),
+}
+
+
+@pytest.mark.parametrize("name", BOOSTERS)
+@pytest.mark.filterwarnings("ignore:.*cross")
+def test_boosters_of_several_quantiles(data, name):
+    """The columns of the prediction are the quantiles of the loss, in the order of its levels."""
+    X, y = data
+    model = BOOSTERS[name]().fit(X, y)
+    columns = model.predict(X)[:, [1, 2, 0]]
+
+    dist = predict_dist(model, X)
+
+    assert isinstance(dist, Quantiles)
+    rows = np.flatnonzero((np.diff(columns) > 0).all(axis=1))
+    assert len(rows) > 60
+    assert_allclose(dist[rows].ppf([[0.1, 0.5, 0.9]]), columns[rows], rtol=1e-5)
+
+
+@pytest.mark.parametrize("make", [xgboost_of, lambda q: catboost_of(f"Quantile:alpha={q}")])
+@pytest.mark.filterwarnings("ignore:.*cross")
+def test_list_of_boosters_tells_its_own_levels(data, make):
+    """Boosters of one quantile each are a distribution together, and none alone."""
+    X, y = data
+    models = [make(level).fit(X, y) for level in (0.8, 0.2)]
+
+    assert_allclose(predict_dist(models, X).levels, [0.2, 0.8])
+    with pytest.raises(TypeError, match="predicts no distribution"):
+        predict_dist(models[0], X)
+
+
+def test_catboost_with_uncertainty(data):
+    """Its second column is a variance."""
+    X, y = data
+    model = catboost_of("RMSEWithUncertainty").fit(X, y)
+    mean, log_std = model.predict(X, prediction_type="RawFormulaVal").T
+
+    dist = predict_dist(model, X)
+
+    assert_allclose(dist.mean(), mean)
+    assert_allclose(dist.std(), np.exp(log_std))
+
+
+@pytest.mark.parametrize("name", [*BOOSTERS, "uncertainty"])
+@pytest.mark.filterwarnings("ignore:.*cross")
+def test_boosters_are_calibrated_as_they_are(data, name):
+    """No wrapper is needed: they are known to predict distributions before they are fitted."""
+    make = BOOSTERS.get(name, lambda: catboost_of("RMSEWithUncertainty"))
+    model = regcal.CalibratedRegressorCV(make(), "scale", cv=2, ensemble=False).fit(*data)
+
+    assert len(model.predict_dist(data[0][:3])) == 3
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"func": np.log1p, "inverse_func": np.expm1},
+        {"transformer": FunctionTransformer(np.log1p, np.expm1)},
+        {"transformer": PowerTransformer()},
+        {"transformer": StandardScaler()},
+        {},
+    ],
+    ids=["functions", "function", "power", "standard", "nothing"],
+)
+def test_transformed_targets(data, options):
+    """Quantiles of the target are the inner model's quantiles, carried back by scikit-learn."""
+    X, y = data
+    y = np.exp(y / 3.0)
+    model = TransformedTargetRegressor(BayesianRidge(), **options).fit(X, y)
+    inner = predict_dist(model.regressor_, X)
+    wanted = [
+        model.transformer_.inverse_transform(inner.ppf(level)[:, np.newaxis])[:, 0]
+        for level in (0.05, 0.5, 0.95)
+    ]
+
+    dist = predict_dist(model, X)
+
+    assert_allclose(dist.ppf([[0.05, 0.5, 0.95]]), np.column_stack(wanted), rtol=1e-6)
+    assert isinstance(dist, Normal) == (options == {} or "StandardScaler" in str(options))
+
+
+def test_transformed_targets_are_calibrated(data):
+    """The wrapper is looked through before it is fitted, and nothing is below the support."""
+    X, y = data
+    model = TransformedTargetRegressor(BayesianRidge(), func=np.log, inverse_func=np.exp)
+    fitted = regcal.CalibratedRegressorCV(model, "scale", cv=2).fit(X, np.exp(y / 3.0))
+
+    assert_allclose(fitted.predict_below(X[:4], 0.0), 0.0)
+    with pytest.raises(TypeError, match="LinearRegression predicts no distribution"):
+        regcal.CalibratedRegressorCV(TransformedTargetRegressor(LinearRegression())).fit(X, y)

@@ -20,3 +20,12 @@ def child_generator(random_state: RandomState) -> np.random.Generator:
     if isinstance(random_state, np.random.Generator):
         return random_state
     return as_generator(random_state).spawn(1)[0]
+
+
+def uniforms_by_order(
+    first: np.ndarray, second: np.ndarray, random_state: RandomState
+) -> np.ndarray:
+    """Return a uniform number per row; the same rows in another order get the same numbers."""
+    uniforms, order = np.empty(len(first)), np.lexsort((second, first))
+    uniforms[order] = child_generator(random_state).random(len(first))
+    return uniforms

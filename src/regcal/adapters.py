@@ -3,18 +3,22 @@
 Models are recognised by what they offer; no model library is imported.
 """
 
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from functools import singledispatch
+from functools import partial, singledispatch
 from inspect import Parameter, signature
 from typing import Any, TypeVar
 
 import numpy as np
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from regcal._validation import as_float_array, refuse_masked
-from regcal.distributions import Distribution, Mixture, Quantiles, as_distribution
+from regcal._validation import Array, as_float_array, refuse_masked
+from regcal.distributions import Distribution, Mixture, Normal, Quantiles, as_distribution
+from regcal.distributions.changed_targets import of_changed_targets
 
 Adapter = Callable[[Any, Any], Any]
 AdapterT = TypeVar("AdapterT", bound=Adapter)
@@ -25,8 +29,12 @@ QUANTILE_LEVELS = np.array([0.025, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 
 _LOOKED_FOR = (
     "an adapter from regcal.register_adapter; a method predict_dist; predict(X, return_std=True); "
     "pred_dist (NGBoost); predict_proba that returns distributions (skpro); "
-    "predict(X, quantiles=[...]); members in estimators_ that have one of these"
+    "predict(X, quantiles=[...]); several quantiles or an uncertainty as the loss (XGBoost, "
+    "CatBoost); members in estimators_ that have one of these"
 )
+
+# How CatBoost writes the levels of its losses.
+_CATBOOST_LEVELS = re.compile(r"(?:Multi)?Quantile:(?:.*;)?alpha=([\d.,eE-]+)")
 
 
 def predict_dist(model: Any, X: Any) -> Distribution:
@@ -39,7 +47,8 @@ def predict_dist(model: Any, X: Any) -> Distribution:
         tried, in this order:
 
         1. an adapter registered for its class with `register_adapter`;
-        2. what a `Pipeline`, a `FrozenEstimator` or a search (``best_estimator_``) wraps;
+        2. what a `Pipeline`, a `FrozenEstimator` or a search (``best_estimator_``) wraps, or a
+           `TransformedTargetRegressor`, whose distributions are carried back to the target;
         3. a dict ``{0.1: model, 0.9: model}``, or a list of models with a ``quantile`` (or
            ``alpha`` with a quantile loss): one quantile each;
         4. a list of other models: the average of their distributions;
@@ -48,7 +57,9 @@ def predict_dist(model: Any, X: Any) -> Distribution:
         7. ``pred_dist(X)``, as in NGBoost;
         8. ``predict_proba(X)`` that returns distributions, as in skpro;
         9. ``predict(X, quantiles=[...])``, as in quantile-forest;
-        10. members in ``estimators_`` that are probabilistic themselves: their average. The
+        10. a loss of several quantiles, or of mean and spread: XGBoost's ``quantile_alpha=[...]``,
+            CatBoost's ``MultiQuantile`` and ``RMSEWithUncertainty``;
+        11. members in ``estimators_`` that are probabilistic themselves: their average. The
             trees of a random forest are not: each predicts a mean, and how much means differ
             tells nothing about the scatter of y around them. Wrap a forest in
             `NormalResidualRegressor`.
@@ -126,7 +137,7 @@ def _name(model: Any) -> str:
 @singledispatch
 def _predict(model: Any, X: Any) -> Any:
     """Return a model's prediction in a form that `as_distribution` takes."""
-    for offer in (_from_method, _from_quantiles, _from_members):
+    for offer in (_from_method, _from_quantiles, _from_loss, _from_members):
         prediction = offer(model, X)
         if prediction is not None:
             return prediction
@@ -148,6 +159,8 @@ def check_can_predict(model: Any) -> None:
         check_can_predict(model[-1])
     elif isinstance(model, FrozenEstimator):
         check_can_predict(model.estimator)
+    elif isinstance(model, TransformedTargetRegressor) and model.regressor is not None:
+        check_can_predict(model.regressor)
     elif not _may_predict(model):
         raise TypeError(_refusal(model))
 
@@ -183,6 +196,30 @@ def _(model: FrozenEstimator, X: Any) -> Any:
 
 
 @_predict.register
+def _(model: TransformedTargetRegressor, X: Any) -> Any:
+    dist, change = predict_dist(model.regressor_, X), model.transformer_
+    if isinstance(change, StandardScaler) and isinstance(dist, Normal):
+        ends = [
+            _column_by(change.inverse_transform)(one) for one in (dist.loc, dist.loc + dist.scale)
+        ]
+        return ends[0], ends[1] - ends[0]
+    if not isinstance(change, FunctionTransformer):
+        forward, inverse = _column_by(change.transform), _column_by(change.inverse_transform)
+        return of_changed_targets(dist, forward, inverse)
+    if change.func is None:
+        return dist
+    forward = partial(change.func, **(change.kw_args or {}))
+    return of_changed_targets(
+        dist, forward, partial(change.inverse_func, **(change.inv_kw_args or {}))
+    )
+
+
+def _column_by(transform: Callable[[Any], Any]) -> Callable[[Array], Array]:
+    """Return a function of arrays of any shape, from one of tables with a single column."""
+    return lambda values: np.reshape(transform(np.reshape(values, (-1, 1))), np.shape(values))
+
+
+@_predict.register
 def _(model: Mapping, X: Any) -> Any:
     pairs = sorted((float(level), member) for level, member in model.items())
     return _one_quantile_each([level for level, _ in pairs], [member for _, member in pairs], X)
@@ -205,7 +242,23 @@ def _level(model: Any) -> float | None:
         return float(model.quantile)
     if getattr(model, "loss", getattr(model, "objective", None)) == "quantile":
         return float(model.alpha)
-    return None
+    levels = _levels_of_loss(model)
+    return levels[0] if len(levels) == 1 else None
+
+
+def _loss(model: Any) -> str:
+    """Return the loss that a booster is told to use; CatBoost has two names for it."""
+    own = model.get_params(deep=False) if hasattr(model, "get_params") else {}
+    return str(own.get("objective") or own.get("loss_function"))
+
+
+def _levels_of_loss(model: Any) -> list[float]:
+    """Return the levels that XGBoost or CatBoost was told to predict, if any."""
+    loss = _loss(model)
+    if loss == "reg:quantileerror":
+        return np.atleast_1d(model.get_params(deep=False)["quantile_alpha"]).astype(float).tolist()
+    found = _CATBOOST_LEVELS.fullmatch(loss)
+    return [] if found is None else [float(level) for level in found[1].split(",")]
 
 
 def _one_quantile_each(levels: Sequence[float], models: Sequence[Any], X: Any) -> Distribution:
@@ -254,6 +307,17 @@ def _from_quantiles(model: Any, X: Any) -> Any:
     return Quantiles(QUANTILE_LEVELS, model.predict(X, quantiles=QUANTILE_LEVELS.tolist()))
 
 
+def _from_loss(model: Any, X: Any) -> Any:
+    levels = _levels_of_loss(model)
+    if len(levels) > 1:
+        order = np.argsort(levels)
+        return Quantiles(np.array(levels)[order], np.asarray(model.predict(X))[:, order])
+    if _loss(model) == "RMSEWithUncertainty":
+        mean, variance = np.asarray(model.predict(X)).T
+        return mean, np.sqrt(variance)
+    return None
+
+
 def _from_members(model: Any, X: Any) -> Any:
     """Average an ensemble's members, if they predict distributions."""
     members = getattr(model, "estimators_", None)
@@ -277,4 +341,6 @@ def is_probabilistic(model: Any) -> bool:
         or (hasattr(model, "predict_proba") and hasattr(model, "predict_quantiles"))
         or accepts(predict, "return_std")
         or accepts(predict, "quantiles")
+        or len(_levels_of_loss(model)) > 1
+        or _loss(model) == "RMSEWithUncertainty"
     )

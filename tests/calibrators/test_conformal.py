@@ -162,14 +162,26 @@ def test_shifted_rows_are_held_with_their_density_ratio():
 # ---------------------------------------------------------------------------------- masses, holes
 
 
-def test_masses_are_held_by_no_more_than_they_need():
-    """With 60 % zeros, a 50 % interval is the zero."""
-    rain = Clipped(Normal(np.full(99, -0.25), 1.0), low=0.0)
-    y = np.where(np.arange(99) < 60, 0.0, np.linspace(0.1, 3.0, 99))
+@pytest.mark.parametrize("make", [Clipped, Rounded])
+def test_masses_do_not_move_the_levels_of_a_model_that_is_right(make, rng):
+    """Draws are uniform there: the promised interval is the bare one, up to chance."""
+    latent = Normal(rng.normal(size=20_000), 1.0)
+    dist = make(latent, 0.0) if make is Clipped else make(latent, 1.0)
 
-    low, high = ConformalLevels().fit(rain, y).interval(rain[:1], 0.5)
+    levels = ConformalLevels().fit(dist, dist.sample(1, random_state=1)[:, 0])
 
-    assert (low[0], high[0]) == (0.0, 0.0)
+    assert_allclose(levels.half_widths(1, 0.9), Normal([0.0], [1.0]).ppf(0.95), atol=0.04)
+    assert_allclose(levels.probits(1, 0.2), Normal([0.0], [1.0]).ppf(0.2), atol=0.04)
+
+
+def test_draws_do_not_depend_on_the_order_of_rows(rng):
+    """The same rows in another order say the same."""
+    dist, order = BATCHES["rain"](), rng.permutation(12)
+    y = np.maximum(rng.normal(size=12), 0.0)
+
+    one, other = (ConformalLevels().fit(dist[rows], y[rows]) for rows in (np.arange(12), order))
+
+    assert_array_equal(np.sort(one.low_), np.sort(other.low_))
 
 
 def test_outcomes_in_a_hole_are_held():

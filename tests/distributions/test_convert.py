@@ -3,6 +3,8 @@
 Objects of optional packages are imitated with the attributes that the real ones have.
 """
 
+from collections import UserDict
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -23,6 +25,8 @@ def assert_same(dist, frozen):
 
 
 NORMAL = scipy.stats.norm(LOC[:, None], SCALE[:, None])
+SHAPES = np.array([2.0, 3.0, 4.0])
+GAMMA = scipy.stats.gamma(SHAPES[:, None], loc=LOC[:, None], scale=SCALE[:, None])
 
 
 def test_a_distribution_is_returned_as_it_is():
@@ -66,6 +70,113 @@ def test_frame_with_level_columns(names):
     assert_same(regcal.as_distribution(frame), NORMAL)
 
 
+@pytest.mark.parametrize(
+    "columns",
+    [
+        ["q05", "q50", "q975"],
+        ["q5", "q50", "q97.5"],
+        ["p05", "p50", "p975"],
+        ["quantile_0.05", "quantile_0.5", "quantile_0.975"],
+        ["5%", "50 %", "97.5%"],
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frame_with_columns_named_after_quantiles(columns, library):
+    """Names as people write them are levels."""
+    frame = pytest.importorskip(library).DataFrame(
+        dict(zip(columns, NORMAL.ppf([0.05, 0.5, 0.975]).T, strict=True))
+    )
+
+    assert_same(regcal.as_distribution(frame), NORMAL)
+
+
+@pytest.mark.parametrize("columns", [("mean", "std"), ("Mu", "Sigma"), ("loc", "scale")])
+def test_frame_with_mean_and_std(columns):
+    """Parameters of a normal distribution are known by name, in any order."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(dict(zip(columns, (LOC, SCALE), strict=True)))
+
+    assert_same(regcal.as_distribution(frame), NORMAL)
+    assert_same(regcal.as_distribution(frame[list(columns[::-1])]), NORMAL)
+
+
+@pytest.mark.parametrize("columns", [["lower", "upper"], ["mean", "q05"], ["queue05", "queue10"]])
+def test_frame_with_other_columns(columns):
+    """What no rule knows is refused with the columns' names."""
+    pandas = pytest.importorskip("pandas")
+
+    with pytest.raises(TypeError, match=f"{columns[0]}.*neither levels"):
+        regcal.as_distribution(pandas.DataFrame(np.ones((3, 2)), columns=columns))
+
+
+class Labelled:
+    """As much of xarray's DataArray as is used."""
+
+    def __init__(self, values, dims, **coords):
+        self.values, self.dims, self.coords = values, dims, coords
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.values, dtype=dtype)
+
+
+class Variables(UserDict):
+    """As much of xarray's Dataset as is used."""
+
+    @property
+    def data_vars(self):
+        return self
+
+
+class Groups:
+    """As much of ArviZ's InferenceData as is used."""
+
+    def __init__(self, **groups):
+        vars(self).update(groups)
+
+
+def test_draws_of_chains(rng):
+    """Arrays of (chain, draw, row) and named dimensions in any order hold the same draws."""
+    chains = rng.normal(np.array([0.0, 10.0, 20.0]), size=(4, 25, 3))
+    wanted = regcal.Samples(chains.reshape(100, 3).T).cdf(GRID)
+    named = Labelled(chains, ("chain", "draw", "obs_id"))
+    turned = Labelled(np.moveaxis(chains, 2, 0), ("obs_id", "chain", "draw"))
+    inference = Groups(posterior=None, posterior_predictive=Variables(y=named))
+
+    for prediction in (chains, named, turned, Variables(y=turned), inference):
+        assert_allclose(regcal.as_distribution(prediction).cdf(GRID), wanted)
+
+
+def test_predictions_come_before_those_of_training_rows(rng):
+    """ArviZ keeps what is said of new rows in a group of its own."""
+    old, new = (Labelled(rng.normal(size=(50, n)), ("sample", "row")) for n in (3, 2))
+    groups = Groups(posterior_predictive=Variables(y=old), predictions=Variables(y=new))
+
+    assert len(regcal.as_distribution(groups)) == 2
+
+
+def test_quantiles_with_a_named_dimension():
+    """What xarray's `quantile` returns has the levels as a coordinate."""
+    levels = [0.05, 0.5, 0.8]
+    array = Labelled(NORMAL.ppf(levels).T, ("quantile", "row"), quantile=levels)
+
+    assert_same(regcal.as_distribution(array), NORMAL)
+
+
+@pytest.mark.parametrize(
+    ("prediction", "message"),
+    [
+        (Variables(y=None, z=None), "2 variables, .*'y', 'z'"),
+        (Labelled(np.ones((2, 3)), ("time", "place")), "'time', 'place'.*Select or stack"),
+        (Labelled(np.ones((2, 3, 4)), ("draw", "time", "place")), "Select or stack"),
+    ],
+)
+def test_named_dimensions_that_say_nothing(prediction, message):
+    """The message names what there is."""
+    with pytest.raises(TypeError, match=message):
+        regcal.as_distribution(prediction)
+
+
 def test_draws(rng):
     """A matrix without levels, or a frame without names, holds draws."""
     pandas = pytest.importorskip("pandas")
@@ -85,6 +196,39 @@ def test_frozen_scipy_distributions():
     assert_same(regcal.as_distribution(gamma), rows)
     assert type(regcal.as_distribution(scipy.stats.norm(LOC, SCALE))) is regcal.Normal
     assert len(regcal.as_distribution(scipy.stats.t(5))) == 1
+
+
+def test_list_of_frozen_distributions():
+    """A list of one family becomes a batch of it, one of several keeps each; normals are normal."""
+    gammas = [
+        scipy.stats.gamma(a, loc=m, scale=s) for a, m, s in zip(SHAPES, LOC, SCALE, strict=True)
+    ]
+    mixed = [scipy.stats.norm(0.0, 1.0), scipy.stats.t(3, 1.0, 0.5)]
+
+    assert_same(regcal.as_distribution(gammas), GAMMA)
+    assert type(regcal.as_distribution(gammas)) is regcal.ScipyDistribution
+    normals = [scipy.stats.norm(m, s) for m, s in zip(LOC, SCALE, strict=True)]
+    assert type(regcal.as_distribution(normals)) is regcal.Normal
+    for k, one in enumerate(mixed):
+        assert_allclose(regcal.as_distribution(mixed)[k].cdf(GRID)[0], one.cdf(GRID[0]))
+
+
+@pytest.mark.skipif(not hasattr(scipy.stats, "Normal"), reason="scipy's new distributions are new")
+def test_new_distributions_of_scipy():
+    """Rows of scipy's new objects, shifted and scaled ones included, are told apart."""
+    Gamma = scipy.stats.make_distribution(scipy.stats.gamma)
+    normal = regcal.as_distribution(scipy.stats.Normal(mu=LOC, sigma=SCALE))
+    gamma = regcal.as_distribution(SCALE * Gamma(a=SHAPES) + LOC)
+    reverse = regcal.as_distribution(-1.0 * Gamma(a=SHAPES))
+
+    assert type(normal) is regcal.Normal
+    assert_same(normal, NORMAL)
+    assert_same(gamma, GAMMA)
+    assert_allclose(gamma[[2, 0]].ppf(0.3), GAMMA.ppf(0.3)[[2, 0], 0])
+    assert_allclose(reverse.cdf(-2.0), scipy.stats.gamma(SHAPES).sf(2.0))
+    assert len(regcal.as_distribution([Gamma(a=2.0), Gamma(a=3.0)])) == 2
+    with pytest.raises(TypeError, match="cannot be told apart"):
+        regcal.as_distribution(scipy.stats.exp(scipy.stats.Normal(mu=LOC, sigma=SCALE)))
 
 
 class NgboostLike:

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 from cases import DISTRIBUTIONS, STANDARD, WITH_MASSES
 from numpy.testing import assert_allclose, assert_array_equal
 from rows import QUICK_AUTO, Recorder, checked_by_scikit_learn, there_and_back
@@ -22,7 +23,7 @@ from regcal import (
     Outcomes,
     SplitGuarantee,
 )
-from regcal.regressor._guarantee import Refit
+from regcal.regressor._guarantee import Difference
 
 
 @checked_by_scikit_learn(
@@ -31,7 +32,7 @@ from regcal.regressor._guarantee import Refit
             BayesianRidge(), "scale", cv=2, guarantee=SplitGuarantee(rows=0.3)
         ),
         "cross": CalibratedRegressorCV(
-            BayesianRidge(), "scale", cv=2, guarantee=CrossGuarantee(cv=2)
+            BayesianRidge(), "scale", cv=2, guarantee=CrossGuarantee(cv=4)
         ),
     }
 )
@@ -212,11 +213,11 @@ def test_nothing_is_lost_where_models_say_the_same(name, rng):
     dist = BATCHES[name]()
     levels = ConformalLevels().fit(dist, dist.ppf(rng.uniform(0.2, 0.8, size=len(dist))))
 
-    refit = Refit.between(dist, dist, levels)
+    difference = Difference.between(dist, dist, levels)
 
-    assert_allclose(refit.ratios, 1.0, atol=1e-6)
-    assert_allclose(refit.shifts, 0.0, atol=1e-6)
-    assert_allclose(refit.lost(levels, -1.0, 1.0), 0.0, atol=1e-9)
+    assert_allclose(difference.ratios, 1.0, atol=1e-6)
+    assert_allclose(difference.shifts, 0.0, atol=1e-6)
+    assert_allclose(difference.lost(levels, -1.0, 1.0), 0.0, atol=1e-9)
 
 
 def test_a_difference_is_told_in_units_of_the_folds_models(rng):
@@ -225,12 +226,12 @@ def test_a_difference_is_told_in_units_of_the_folds_models(rng):
     said, fitted = Normal(np.zeros(20_000), 2.0), Normal(np.full(20_000, 0.6), 1.0)
     levels = ConformalLevels().fit(said, 2.0 * y)
 
-    refit = Refit.between(said, fitted, levels)
+    difference = Difference.between(said, fitted, levels)
     expected = Normal([0.0], [1.0]).prob(-1.6, 1.6) - Normal([0.0], [1.0]).prob(-0.5, 1.1)
 
-    assert_allclose(refit.ratios, 0.5)
-    assert_allclose(refit.shifts, 0.3, atol=0.02)
-    assert_allclose(refit.lost(levels, -1.6, 1.6), expected, atol=0.02)
+    assert_allclose(difference.ratios, 0.5)
+    assert_allclose(difference.shifts, 0.3, atol=0.02)
+    assert_allclose(difference.lost(levels, -1.6, 1.6), expected, atol=0.02)
 
 
 # ------------------------------------------------------------------------------ groups and weights
@@ -326,6 +327,21 @@ def test_censored_outcomes_have_lower_bounds(data):
     assert np.mean(y >= bounds) > 0.8
     with pytest.raises(ValueError, match="censored"):
         model.predict_interval(X, 0.95, guarantee=True)
+
+
+def test_rows_that_tell_nothing_tell_of_no_difference(rng):
+    """Of those censored before anything can happen, the probits of both ends are infinite."""
+    seen = Outcomes(
+        np.r_[np.zeros(5), np.full(35, 1.0)], np.r_[np.full(5, np.inf), np.full(35, 1.0)]
+    )
+    dist = regcal.ScipyDistribution(scipy.stats.expon(scale=np.linspace(0.5, 3.0, 40)))
+    levels = ConformalLevels().fit(dist, seen)
+
+    difference = Difference.between(dist, dist, levels)
+
+    assert levels.low_[0] == -np.inf
+    assert_allclose(difference.shifts, 0.0, atol=1e-9)
+    assert_allclose(difference.lost(levels, -np.inf, 1.0), 0.0, atol=1e-9)
 
 
 @pytest.mark.parametrize(

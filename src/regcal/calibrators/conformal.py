@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from regcal._inspection import Auditable
+from regcal._random import uniforms_by_order
 from regcal._validation import Array, as_float_array, check_weights
 from regcal.calibrators.held_out import HeldOut
 from regcal.covariates import Covariates
@@ -21,10 +22,6 @@ from regcal.outcomes import Outcomes
 # distribution, where the CDF is flat, is held by the interval that reaches its probability. It
 # changes coverage by less than 1e-9.
 _OUTWARDS = 1e-9
-
-# Levels within a point mass stay away from its ends by this share of it, so that rounding does not
-# put them beyond.
-_INSIDE = 1e-6
 
 # Sums of weights that differ by less are equal: 0.9 of 10 rows are 9 rows.
 _ROUNDING = 1e-12
@@ -88,11 +85,15 @@ class ConformalLevels(Auditable, BaseEstimator):
     Point masses are held or not as a whole, so that coverage may be larger than asked for. Of a
     censored outcome the end counts that is worse, so that coverage holds whatever is behind it.
 
+    Parameters
+    ----------
+    random_state : int, RandomState, Generator or None, default=0
+        Draws where outcomes lie on point masses.
+
     Attributes
     ----------
     low_, high_ : ndarray of shape (n_rows,)
-        Probits of the outcomes under their distributions, for lower and for upper ends; they
-        differ on point masses and where an outcome is censored.
+        Probits of the outcomes under their distributions; they differ where one is censored.
     weights_ : ndarray of shape (n_rows,)
     groups_ : ndarray of shape (n_rows, n_columns), or None
         Numbers that tell the groups of rows apart, if there are groups.
@@ -113,6 +114,9 @@ class ConformalLevels(Auditable, BaseEstimator):
     array([[2. , 8.2]])
     """
 
+    def __init__(self, *, random_state: Any = 0) -> None:
+        self.random_state = random_state
+
     def fit(self, dist: Any, y: Any, sample_weight: Any = None, by: Any = None) -> Self:
         """Keep how far out the outcomes of held-out rows lie.
 
@@ -132,7 +136,7 @@ class ConformalLevels(Auditable, BaseEstimator):
         self
         """
         rows = HeldOut.checked(dist, y, sample_weight, by)
-        self.low_, self.high_ = probits_of(rows.dist, rows.seen)
+        self.low_, self.high_ = probits_of(rows.dist, rows.seen, self.random_state)
         self.weights_ = rows.weights
         self.names_ = () if rows.covariates is None else rows.covariates.names
         self.groups_ = None if rows.covariates is None else _keys_of(rows.covariates)
@@ -282,39 +286,40 @@ class ConformalLevels(Auditable, BaseEstimator):
         return Covariates(tuple(new[name] for name in self.names_))
 
 
-def probits_of(dist: Distribution, seen: Outcomes) -> tuple[Array, Array]:
-    """Return the probits that count for lower and for upper ends.
+def probits_of(dist: Distribution, seen: Outcomes, random_state: Any = 0) -> tuple[Array, Array]:
+    """Return the probits between which each outcome lies.
 
-    Without point masses both are the probit of the outcome. At a mass any v in (F(y-), F(y)] is
-    valid: v <= level means that y is at most the quantile at this level, and v >= level that it is
-    at least that. So v is next to F(y-) for upper ends and next to F(y) for lower ones, whatever
-    gives the smallest interval. A draw in between would be valid too, but with 60 % zeros it sends
-    a part of them to either tail, and intervals get wider.
+    Without point masses both are the probit of the outcome. At a mass it is that of a draw v
+    between F(y-) and F(y), where v <= level means that y is at most the quantile at this level,
+    and v >= level that it is at least that: coverage holds, and is larger where ends of
+    intervals are masses. Any rule in place of the draw would be as valid; but only draws are
+    uniform if the model is right, so that they do not move the levels of such a model.
 
-    Of a censored outcome it is the end that is worse: the outcome may be anywhere inside.
+    Of a censored outcome they are those of its ends: the outcome may be anywhere inside.
 
     Examples
     --------
     >>> from regcal import Clipped, Normal, Outcomes
     >>> from regcal.calibrators.conformal import probits_of
-    >>> rain = Clipped(Normal([0.0, 0.0, 0.0], 1.0), low=-1.0)
-    >>> low, high = probits_of(rain, Outcomes([-1.0, 1.0, 1.0], [-1.0, 1.0, 3.0]))
+    >>> rain = Clipped(Normal([0.0, 0.0, 0.0], 1.0), low=0.0)
+    >>> low, high = probits_of(rain, Outcomes([0.0, 1.0, 1.0], [0.0, 1.0, 3.0]))
     >>> low.round(2), high.round(2)
-    (array([-1.,  1.,  1.]), array([-5.11,  1.  ,  3.  ]))
+    (array([-0.07,  1.  ,  1.  ]), array([-0.07,  1.  ,  3.  ]))
     """
     below = dist._evaluate("_probit_below", seen.lower[:, np.newaxis], True)
     upto = dist.probit(seen.upper)
-    on_mass = seen.exact_rows & (below < upto)
+    rows = np.flatnonzero(seen.exact_rows & (below < upto))
+    drawn = _drawn_between(below[rows], upto[rows], random_state)
     low, high = below.copy(), upto.copy()
-    low[on_mass] = _between(below[on_mass], upto[on_mass], 1.0 - _INSIDE)
-    high[on_mass] = _between(below[on_mass], upto[on_mass], _INSIDE)
+    low[rows], high[rows] = drawn, drawn
     return low, high
 
 
-def _between(below: Array, upto: Array, share: float) -> Array:
-    """Return the probit of the level at a share of the way between those of two probits."""
+def _drawn_between(below: Array, upto: Array, random_state: Any) -> Array:
+    """Return probits of levels drawn between those of two probits."""
+    shares = uniforms_by_order(below, upto, random_state)
     lower, upper = (
-        (1.0 - share) * ndtr(side * below) + share * ndtr(side * upto) for side in (1.0, -1.0)
+        (1.0 - shares) * ndtr(side * below) + shares * ndtr(side * upto) for side in (1.0, -1.0)
     )
     return np.where(lower < upper, ndtri(lower), -ndtri(upper))
 
@@ -341,7 +346,8 @@ def _check_reached(reached: Array, scores: Scores, share: float, weight: float, 
         msg = (
             f"{name} cannot be had: {beyond:g} of {n_rows:g} held-out outcomes are censored, or "
             "lie beyond all that is predicted for them, so that no finite end holds as many as "
-            "needed. Ask for less, for the other side alone, or widen the predictions."
+            "needed. Ask for less, for the other side alone, or widen the predictions; where an "
+            "end of the support was found that is none, pass support=None."
         )
         raise ValueError(msg)
 

@@ -3,27 +3,40 @@
 None of the packages whose objects are recognised is imported.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.stats
 from numpy.typing import ArrayLike
 
-from regcal._validation import refuse_masked
+from regcal._validation import Array, refuse_masked
 from regcal.distributions.base import Distribution
+from regcal.distributions.custom import CustomDistribution
 from regcal.distributions.histogram import Histogram
 from regcal.distributions.mixture import Mixture
 from regcal.distributions.normal import Normal
 from regcal.distributions.quantiles import Quantiles
 from regcal.distributions.samples import Samples
 from regcal.distributions.scipy_family import ScipyDistribution
+from regcal.distributions.stacked import concatenate, joined
 
 _ACCEPTED = (
     "a Distribution; (mean, std); (edges, masses); a matrix of quantiles with levels=; a matrix of "
-    "draws; a data frame whose columns are levels; a frozen scipy.stats distribution; an NGBoost, "
-    "skpro or torch distribution"
+    "draws, or draws of shape (chain, draw, row); a data frame whose columns are levels, or mean "
+    "and std; a scipy.stats distribution, or a list with one per row; an NGBoost, skpro or torch "
+    "distribution; draws of xarray or ArviZ"
 )
+
+# Columns that are named after quantiles, such as q05, p95, quantile_0.5 and 97.5%.
+_QUANTILE_NAME = re.compile(r"(?:q|p|quantile|percentile)[_ ]?(\d*\.?\d+)|(\d*\.?\d+) ?%", re.I)
+
+# Columns that are named after the parameters of a normal distribution.
+_MEANS, _SPREADS = {"mean", "mu", "loc"}, {"std", "sigma", "scale", "sd"}
+
+# Dimensions along which xarray and ArviZ keep draws.
+_DRAWN_ALONG = ("chain", "draw", "sample")
 
 # torch.distributions class name -> how its parameters are called by scipy.stats
 _TORCH_FAMILIES: dict[str, Callable[[dict[str, np.ndarray]], Any]] = {
@@ -49,8 +62,12 @@ def as_distribution(prediction: Any, *, levels: ArrayLike | None = None) -> Dist
     prediction : object
         A `Distribution` (returned as it is); a pair ``(mean, std)`` of 1-D arrays; a pair
         ``(edges, masses)`` with 2-D masses; a 2-D array of quantiles (with `levels`) or of draws
-        (without); a data frame whose column names are levels, or a dictionary from levels to
-        columns; a frozen `scipy.stats` distribution; an NGBoost, skpro or torch distribution.
+        (without); draws of shape (chain, draw, row), as Markov chains give them; a data frame
+        whose columns are levels (``0.05``, ``"q05"``, ``"5%"``), or ``"mean"`` and ``"std"``; a
+        dictionary from levels to columns; a `scipy.stats` distribution, frozen or of the new
+        kind, or a list with one per row; an NGBoost, skpro or torch distribution; an xarray
+        object with a dimension "draw", "chain" or "quantile", or the InferenceData of ArviZ, of
+        which ``predictions`` are taken, else ``posterior_predictive``.
         Draws and quantiles that pile up at an end keep the point mass there, see `Samples` and
         `Quantiles`, which can also be told the ends.
     levels : array-like of shape (n_levels,), optional
@@ -76,6 +93,8 @@ def as_distribution(prediction: Any, *, levels: ArrayLike | None = None) -> Dist
         return Quantiles(levels, prediction)
     if isinstance(prediction, Distribution):
         return prediction
+    if _is_list_of_distributions(prediction):
+        return _from_rows(prediction)
     if isinstance(prediction, tuple):
         return _from_pair(prediction)
     if isinstance(prediction, dict):
@@ -83,11 +102,30 @@ def as_distribution(prediction: Any, *, levels: ArrayLike | None = None) -> Dist
         return Quantiles(
             [float(level) for level in prediction], np.column_stack(list(prediction.values()))
         )
-    for recognise in (_from_scipy, _from_torch, _from_skpro, _from_frame):
+    for recognise in (
+        _from_scipy,
+        _from_new_scipy,
+        _from_torch,
+        _from_skpro,
+        _from_frame,
+        _from_xarray,
+    ):
         dist = recognise(prediction)
         if dist is not None:
             return dist
     return _from_matrix(prediction)
+
+
+def _is_list_of_distributions(prediction: Any) -> bool:
+    listed = isinstance(prediction, list | tuple) and len(prediction) > 0
+    return listed and all(hasattr(one, "cdf") for one in prediction)
+
+
+def _from_rows(predictions: Sequence[Any]) -> Distribution:
+    """Put distributions of a row each, or of some rows, below each other."""
+    parts = [as_distribution(prediction) for prediction in predictions]
+    whole = joined(parts)
+    return concatenate(parts) if whole is None else whole
 
 
 def _from_pair(pair: tuple[Any, ...]) -> Distribution:
@@ -118,6 +156,46 @@ def _from_scipy(prediction: Any) -> Distribution | None:
     if dist.family.name == "norm":
         return Normal(*dist.parameters)
     return dist
+
+
+def _from_new_scipy(prediction: Any) -> Distribution | None:
+    """Recognise objects of scipy.stats.Normal, of make_distribution, and shifted or scaled ones."""
+    if not (hasattr(prediction, "iccdf") and hasattr(prediction, "logccdf")):
+        return None
+    middle = np.atleast_1d(prediction.median())
+    if type(prediction).__name__ in ("Normal", "StandardNormal"):
+        return Normal(middle, np.atleast_1d(prediction.standard_deviation()))
+    if middle.ndim > 1:
+        msg = f"Parameters must be scalars or one per row, got shape {middle.shape}. Flatten them."
+        raise ValueError(msg)
+    rows_of = _rows_of_new_scipy(prediction, len(middle))
+
+    def asked(method: str) -> Callable[[Array, np.ndarray], Array]:
+        return lambda points, rows: getattr(rows_of(rows), method)(points)
+
+    return CustomDistribution(asked("cdf"), len(middle), pdf=asked("pdf"), sf=asked("ccdf"))
+
+
+def _rows_of_new_scipy(prediction: Any, n_rows: int) -> Callable[[np.ndarray], Any]:
+    """Return a function from row numbers to a distribution whose parameters are columns."""
+    own = getattr(prediction, "_parameters", {})
+    columns = {
+        name: np.broadcast_to(value, (n_rows,))[:, np.newaxis] for name, value in own.items()
+    }
+    kind = type(prediction).__name__
+    if kind == "ShiftedScaledDistribution":
+        inner = _rows_of_new_scipy(prediction._dist, n_rows)
+        loc, scale = columns["loc"], columns["scale"]
+        return lambda rows: inner(rows) * scale[rows] + loc[rows]
+    if n_rows == 1:
+        return lambda rows: prediction
+    if hasattr(prediction, "_dist") or not columns:
+        msg = (
+            f"The rows of scipy's {kind} cannot be told apart. Pass a list with one distribution "
+            "per row, or draws: dist.sample((1000,)).T."
+        )
+        raise TypeError(msg)
+    return lambda rows: type(prediction)(**{name: c[rows] for name, c in columns.items()})
 
 
 def _from_torch(prediction: Any) -> Distribution | None:
@@ -167,19 +245,70 @@ def _from_frame(prediction: Any) -> Distribution | None:
     columns = getattr(prediction, "columns", None)
     if columns is None:
         return None
-    try:
-        levels = np.array([float(c[-1] if isinstance(c, tuple) else c) for c in columns])
-    except (TypeError, ValueError):
-        levels = np.array([np.nan])
+    names = [c[-1] if isinstance(c, tuple) else c for c in columns]
+    levels = np.array([_level_named(name) for name in names])
     if ((levels > 0) & (levels < 1)).all():
         return Quantiles(levels, np.asarray(prediction))
     if np.array_equal(levels, np.arange(len(levels))):  # no names: draws
         return None
+    kinds = [str(name).lower() for name in names]
+    if len(kinds) == 2 and _MEANS & set(kinds) and _SPREADS & set(kinds):
+        mean, std = np.asarray(prediction, dtype=float).T[:: 1 if kinds[0] in _MEANS else -1]
+        return Normal(mean, std)
     msg = (
-        f"The columns {list(columns)} are not levels between 0 and 1. Rename them to levels, or "
-        "pass frame.to_numpy() if they are draws, or (mean, std) as a tuple."
+        f"The columns {list(columns)} are neither levels between 0 and 1, such as 0.05, q05 or "
+        "5%, nor mean and std. Choose the columns and rename them, or pass frame.to_numpy() if "
+        "they are draws."
     )
     raise TypeError(msg)
+
+
+def _level_named(name: Any) -> float:
+    """Return the level that the name of a column tells, or NaN: q05 and 5% are 0.05."""
+    try:
+        return float(name)
+    except (TypeError, ValueError):
+        pass
+    found = _QUANTILE_NAME.fullmatch(str(name).strip())
+    if found is None:
+        return np.nan
+    digits, percents = found.groups()
+    if percents is not None:
+        return float(percents) / 100
+    if "." in digits:  # q0.05, q97.5
+        return float(digits) if float(digits) < 1 else float(digits) / 100
+    return float(digits) / 100 if len(digits) == 1 else float(f"0.{digits}")  # q5; q05, q975
+
+
+def _from_xarray(prediction: Any) -> Distribution | None:
+    """Recognise arrays with named dimensions, and the groups and variables that hold them."""
+    for group in ("predictions", "posterior_predictive"):
+        if hasattr(prediction, group):
+            return _from_xarray(getattr(prediction, group))
+    if hasattr(prediction, "data_vars"):
+        names = list(prediction.data_vars)
+        if len(names) != 1:
+            msg = (
+                f"There are {len(names)} variables, {names}. Pass the one of the outcome, such as "
+                'idata.posterior_predictive["y"].'
+            )
+            raise TypeError(msg)
+        return _from_xarray(prediction[names[0]])
+    if not (hasattr(prediction, "dims") and hasattr(prediction, "coords")):
+        return None
+    dims, values = list(prediction.dims), np.asarray(prediction, dtype=float)
+    along = [dims.index(name) for name in (*_DRAWN_ALONG, "quantile") if name in dims]
+    if not along or len(dims) - len(along) > 1:
+        msg = (
+            f"The dimensions {dims} are not those of draws or quantiles: one for rows beside "
+            f"{', '.join(_DRAWN_ALONG)} or quantile. Select or stack the others first."
+        )
+        raise TypeError(msg)
+    values = np.moveaxis(values, along, range(len(along)))
+    columns = values.reshape(int(np.prod(values.shape[: len(along)])), -1).T
+    if "quantile" in dims:
+        return Quantiles(np.asarray(prediction.coords["quantile"], dtype=float), columns)
+    return Samples(columns)
 
 
 def _from_matrix(prediction: Any) -> Distribution:
@@ -189,6 +318,8 @@ def _from_matrix(prediction: Any) -> Distribution:
         array = np.empty(0)
     if array.ndim == 2:
         return Samples(prediction)
+    if array.ndim == 3:  # chain, draw, row
+        return Samples(array.reshape(-1, array.shape[2]).T)
     filled = array.ndim > 0 and array.size > 0
     kind = f"an array of shape {array.shape}" if filled else type(prediction).__name__
     msg = f"Cannot make a distribution of {kind}. Accepted: {_ACCEPTED}."

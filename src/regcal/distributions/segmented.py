@@ -193,7 +193,7 @@ class Segmented(Distribution):
         return np.broadcast_to(segments, (len(self), points.shape[1]))
 
     def _at(self, table: Array, segments: np.ndarray) -> Array:
-        return np.take_along_axis(table, segments, axis=1)
+        return table[np.arange(len(table))[:, np.newaxis], segments]
 
     def _even(self, segments: np.ndarray) -> np.ndarray:
         """Return where a segment's mass is spread evenly."""
@@ -310,18 +310,22 @@ class Segmented(Distribution):
         return tails
 
     def _logcdf(self, points: Array) -> Array:
-        segments = self._segment(points)
-        below, _ = self._log_shares(points, segments)
-        inside = self._at(self._table.new, segments) + below
-        mass = np.logaddexp(self._at(self._table.below, segments), inside)
-        return np.minimum(mass - self._table.whole[0], 0.0)
+        return self._log_tails(points)[0]
 
     def _logsf(self, points: Array) -> Array:
-        segments = self._segment(points)
-        _, above = self._log_shares(points, segments)
-        inside = self._at(self._table.new, segments) + above
-        mass = np.logaddexp(self._at(self._table.above, segments), inside)
-        return np.minimum(mass - self._table.whole[1], 0.0)
+        return self._log_tails(points)[1]
+
+    def _log_tails(self, points: Array) -> tuple[Array, Array]:
+        """Return the log mass below points and above them."""
+        table, segments = self._table, self._segment(points)
+        new, (below, above) = self._at(table.new, segments), self._log_shares(points, segments)
+        lower = np.logaddexp(self._at(table.below, segments), new + below) - table.whole[0]
+        upper = np.logaddexp(self._at(table.above, segments), new + above) - table.whole[1]
+        return np.minimum(lower, 0.0), np.minimum(upper, 0.0)
+
+    def _probit(self, points: Array) -> Array:
+        lower, upper = self._log_tails(points)
+        return np.where(lower < upper, ndtri_exp(lower), -ndtri_exp(upper))
 
     def _logpdf(self, points: Array) -> Array:
         segments = self._segment(points)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from regcal._random import child_generator
+from regcal._random import child_generator, uniforms_by_order
 from regcal._validation import Array, check_increasing, check_weights
 from regcal.metrics._inputs import (
     check_count,
@@ -91,9 +91,7 @@ class PitIntervals:
         """Return one value per row; the same rows in another order get the same draws."""
         values, rows = self.upto.copy(), np.flatnonzero(self.spread)
         if len(rows):
-            shares = np.empty(len(rows))
-            order = np.lexsort((self.upto[rows], self.below[rows]))
-            shares[order] = child_generator(random_state).random(len(rows))
+            shares = uniforms_by_order(self.below[rows], self.upto[rows], random_state)
             values[rows] -= shares * (self.upto - self.below)[rows]
         return values
 
