@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import BaseEstimator
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
     BaggingRegressor,
     GradientBoostingRegressor,
@@ -16,7 +17,7 @@ from sklearn.gaussian_process.kernels import WhiteKernel
 from sklearn.linear_model import ARDRegression, BayesianRidge, LinearRegression, QuantileRegressor
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, PowerTransformer, StandardScaler
 
 import regcal
 from regcal import Mixture, Normal, Quantiles, predict_dist
@@ -287,3 +288,42 @@ def test_boosters_are_calibrated_as_they_are(data, name):
     model = regcal.CalibratedRegressorCV(make(), "scale", cv=2, ensemble=False).fit(*data)
 
     assert len(model.predict_dist(data[0][:3])) == 3
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"func": np.log1p, "inverse_func": np.expm1},
+        {"transformer": FunctionTransformer(np.log1p, np.expm1)},
+        {"transformer": PowerTransformer()},
+        {"transformer": StandardScaler()},
+        {},
+    ],
+    ids=["functions", "function", "power", "standard", "nothing"],
+)
+def test_transformed_targets(data, options):
+    """Quantiles of the target are the inner model's quantiles, carried back by scikit-learn."""
+    X, y = data
+    y = np.exp(y / 3.0)
+    model = TransformedTargetRegressor(BayesianRidge(), **options).fit(X, y)
+    inner = predict_dist(model.regressor_, X)
+    wanted = [
+        model.transformer_.inverse_transform(inner.ppf(level)[:, np.newaxis])[:, 0]
+        for level in (0.05, 0.5, 0.95)
+    ]
+
+    dist = predict_dist(model, X)
+
+    assert_allclose(dist.ppf([[0.05, 0.5, 0.95]]), np.column_stack(wanted), rtol=1e-6)
+    assert isinstance(dist, Normal) == (options == {} or "StandardScaler" in str(options))
+
+
+def test_transformed_targets_are_calibrated(data):
+    """The wrapper is looked through before it is fitted, and nothing is below the support."""
+    X, y = data
+    model = TransformedTargetRegressor(BayesianRidge(), func=np.log, inverse_func=np.exp)
+    fitted = regcal.CalibratedRegressorCV(model, "scale", cv=2).fit(X, np.exp(y / 3.0))
+
+    assert_allclose(fitted.predict_below(X[:4], 0.0), 0.0)
+    with pytest.raises(TypeError, match="LinearRegression predicts no distribution"):
+        regcal.CalibratedRegressorCV(TransformedTargetRegressor(LinearRegression())).fit(X, y)

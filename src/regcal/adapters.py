@@ -6,16 +6,19 @@ Models are recognised by what they offer; no model library is imported.
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from functools import singledispatch
+from functools import partial, singledispatch
 from inspect import Parameter, signature
 from typing import Any, TypeVar
 
 import numpy as np
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from regcal._validation import as_float_array, refuse_masked
-from regcal.distributions import Distribution, Mixture, Quantiles, as_distribution
+from regcal._validation import Array, as_float_array, refuse_masked
+from regcal.distributions import Distribution, Mixture, Normal, Quantiles, as_distribution
+from regcal.distributions.changed_targets import of_changed_targets
 
 Adapter = Callable[[Any, Any], Any]
 AdapterT = TypeVar("AdapterT", bound=Adapter)
@@ -44,7 +47,8 @@ def predict_dist(model: Any, X: Any) -> Distribution:
         tried, in this order:
 
         1. an adapter registered for its class with `register_adapter`;
-        2. what a `Pipeline`, a `FrozenEstimator` or a search (``best_estimator_``) wraps;
+        2. what a `Pipeline`, a `FrozenEstimator` or a search (``best_estimator_``) wraps, or a
+           `TransformedTargetRegressor`, whose distributions are carried back to the target;
         3. a dict ``{0.1: model, 0.9: model}``, or a list of models with a ``quantile`` (or
            ``alpha`` with a quantile loss): one quantile each;
         4. a list of other models: the average of their distributions;
@@ -155,6 +159,8 @@ def check_can_predict(model: Any) -> None:
         check_can_predict(model[-1])
     elif isinstance(model, FrozenEstimator):
         check_can_predict(model.estimator)
+    elif isinstance(model, TransformedTargetRegressor) and model.regressor is not None:
+        check_can_predict(model.regressor)
     elif not _may_predict(model):
         raise TypeError(_refusal(model))
 
@@ -187,6 +193,30 @@ def _(model: Pipeline, X: Any) -> Any:
 @_predict.register
 def _(model: FrozenEstimator, X: Any) -> Any:
     return predict_dist(model.estimator, X)
+
+
+@_predict.register
+def _(model: TransformedTargetRegressor, X: Any) -> Any:
+    dist, change = predict_dist(model.regressor_, X), model.transformer_
+    if isinstance(change, StandardScaler) and isinstance(dist, Normal):
+        ends = [
+            _column_by(change.inverse_transform)(one) for one in (dist.loc, dist.loc + dist.scale)
+        ]
+        return ends[0], ends[1] - ends[0]
+    if not isinstance(change, FunctionTransformer):
+        forward, inverse = _column_by(change.transform), _column_by(change.inverse_transform)
+        return of_changed_targets(dist, forward, inverse)
+    if change.func is None:
+        return dist
+    forward = partial(change.func, **(change.kw_args or {}))
+    return of_changed_targets(
+        dist, forward, partial(change.inverse_func, **(change.inv_kw_args or {}))
+    )
+
+
+def _column_by(transform: Callable[[Any], Any]) -> Callable[[Array], Array]:
+    """Return a function of arrays of any shape, from one of tables with a single column."""
+    return lambda values: np.reshape(transform(np.reshape(values, (-1, 1))), np.shape(values))
 
 
 @_predict.register

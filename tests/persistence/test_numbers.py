@@ -31,6 +31,8 @@ from regcal.maps import (
     ScaleMap,
     Surface,
 )
+from regcal.online import CalibrationMonitor, OnlineCalibrator
+from regcal.online.levels import AdaptiveLevels
 from regcal.persistence import _api
 from regcal.persistence._compiled import check_parts
 from regcal.persistence._numbers import check_numbers
@@ -271,6 +273,14 @@ BROKEN = {
     ),
     "no bin with a width": lambda: spoiled(
         regcal.Histogram([0.0, 1.0], [[1.0]]), edges=np.array([[-np.inf, np.inf]])
+    ),
+    "a half-life below zero": lambda: spoiled(
+        OnlineCalibrator("scale").update(regcal.Normal([0.0], [1.0]), [0.5]).tracks_[0],
+        half_life=-1.0,
+    ),
+    "levels of other quantiles": lambda: AdaptiveLevels(np.zeros(3)),
+    "an alarm with other cells": lambda: spoiled(
+        CalibrationMonitor().update([0.5]), counts_=np.zeros(3, dtype=int)
     ),
     "no bandwidth": lambda: spoiled(regcal.Samples([[0.0, 1.0]]), bandwidth=np.array([0.0])),
     "ends beyond all thresholds": lambda: spoiled(

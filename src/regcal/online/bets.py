@@ -27,7 +27,7 @@ _FACTORS = (0.5, 2 / 3, 1.5, 2.0)
 _DEGREES, _SIZE = (3, 4), 0.8
 
 # This share of the money bets from the first row on; of the rest, half begins within so many rows.
-# benchmarks/streams.py --alarm: the rows until a change is found hang on their logarithms.
+# benchmarks/streams.py --only alarm: the rows until a change is found hang on their logarithms.
 _AT_ONCE, _TYPICAL_ROWS = 0.1, 1000.0
 
 

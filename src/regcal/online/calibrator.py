@@ -17,7 +17,8 @@ from regcal.online.levels import AdaptiveLevels
 from regcal.online.tracks import Track, log_scores, shared
 
 # Half-lives that are compared, in rows.
-# benchmarks/streams.py: of each kind of stream, the best of them is within 0.01 nats of the truth.
+# benchmarks/streams.py (pit): under drift the comparison gives what 100 rows alone give; without,
+# it loses 0.002 nats against one fit, and 100 rows alone lose 0.009.
 HALF_LIVES = (np.inf, 3000.0, 1000.0, 300.0, 100.0)
 
 

@@ -12,7 +12,7 @@ _BELOW = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.
 LEVELS = np.array([*_BELOW, 0.5, *(1.0 - level for level in reversed(_BELOW))])
 
 # A level forgets as an average over so many rows does.
-# benchmarks/streams.py: under drift, coverage of 90 % intervals 0.88 -> 0.90.
+# benchmarks/streams.py: under drift, coverage of 90 % intervals is 0.90 instead of 0.88.
 _ROWS = 200.0
 
 # By how much a probit moves at most: in terms of probabilities, all move at the same pace.

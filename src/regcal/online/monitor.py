@@ -14,7 +14,7 @@ from regcal._validation import Array, as_float_array
 from regcal.online.bets import BETS, Money, log_factors
 
 # PIT values are told apart in so many cells between these probits.
-_CELLS, _FARTHEST = 4096, 8.0
+CELLS, _FARTHEST = 4096, 8.0
 
 # Money beyond this logarithm is told as if it were this.
 _LARGEST_LOG = 700.0
@@ -187,7 +187,7 @@ class CalibrationMonitor(Auditable, BaseEstimator):
         if isinstance(values, int | np.integer):
             values = self.generator_.random(values)
         values = checked_pit(values, "reference")
-        self.counts_ = np.bincount(_cells(values[~np.isnan(values)]), minlength=_CELLS)
+        self.counts_ = np.bincount(_cells(values[~np.isnan(values)]), minlength=CELLS)
         self.bets_ = Money.at_start()
         self.n_rows_seen_ = 0
         self.alarm_ = None
@@ -250,8 +250,8 @@ def checked_pit(pit: Any, name: str) -> Array:
 
 def _cells(pit: Array) -> np.ndarray:
     """Return the number of each PIT value's cell, of equal width in the probit."""
-    places = (np.clip(ndtri(pit), -_FARTHEST, _FARTHEST) / _FARTHEST + 1.0) * (0.5 * _CELLS)
-    return np.minimum(places.astype(np.intp), _CELLS - 1)
+    places = (np.clip(ndtri(pit), -_FARTHEST, _FARTHEST) / _FARTHEST + 1.0) * (0.5 * CELLS)
+    return np.minimum(places.astype(np.intp), CELLS - 1)
 
 
 def _alarm(bets: Money, row: int) -> CalibrationAlarm:

@@ -14,7 +14,7 @@ from regcal.calibrators.support import Support
 from regcal.distributions import Distribution
 
 # A calibrator is fitted anew when this share of what it counts is new.
-# benchmarks/streams.py --refits: with 0.1, +0.000 nats and 1.4 times the time (gp-density).
+# benchmarks/streams.py --only refits: with 0.1, +0.000 nats and 1.4 times the time (gp-density).
 REFIT_SHARE = 0.2
 
 # Fewer rows teach nothing yet.

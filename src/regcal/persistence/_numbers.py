@@ -27,7 +27,9 @@ from regcal.calibrators.conformal import ConformalLevels
 from regcal.calibrators.dirichlet import BandedMap, DirichletCalibrator
 from regcal.calibrators.gp_fitted import ProcessCalibrator
 from regcal.calibrators.gp_paper import PaperGPCalibrator
+from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.isotonic import IndexCoordinates, IndexTable, IsotonicCalibrator
+from regcal.calibrators.observed import Observed
 from regcal.calibrators.one_vs_rest import (
     ColumnMaps,
     DecodedMaps,
@@ -74,6 +76,11 @@ from regcal.maps import (
     SinhArcsinhMap,
     Surface,
 )
+from regcal.online import CalibrationMonitor, OnlineCalibrator
+from regcal.online.bets import BETS, Money
+from regcal.online.levels import LEVELS, AdaptiveLevels
+from regcal.online.monitor import CELLS
+from regcal.online.tracks import Track
 from regcal.outcomes import Outcomes
 from regcal.persistence._archive import FileError
 from regcal.persistence.other_libraries import StoredModel
@@ -185,8 +192,8 @@ def number_or_infinite(value: Any, sizes: Sizes) -> bool:
     return bool(_is_number(value) and not np.isnan(value))
 
 
-def width_of_axis(value: Any, sizes: Sizes) -> bool:
-    """Return whether a value is where an axis ceases to be linear, if it does."""
+def above_zero(value: Any, sizes: Sizes) -> bool:
+    """Return whether a value is a width or a time, which may have no end."""
     return bool(_is_number(value) and value > 0)
 
 
@@ -381,7 +388,7 @@ _RULES: dict[type, dict[str, Check]] = {
         "start": Instance(ProbitMap),
         "axis": Instance(Axis),
     },
-    Axis: {"centre": Number(), "width": width_of_axis},
+    Axis: {"centre": Number(), "width": above_zero},
     RowLines: {
         "shift": Numbers("rows", least=-_FARTHEST, most=_FARTHEST),
         "factor": Numbers("rows", least=1.0 / _FARTHEST, most=_FARTHEST),
@@ -590,6 +597,34 @@ _RULES: dict[type, dict[str, Check]] = {
         "weights_": Numbers("rows", above=0.0),
         "groups_": Either(nothing, Numbers("rows", "columns")),
         "names_": Several(Instance(str), "columns", least=0),
+    },
+    # streams
+    Track: {
+        "half_life": above_zero,
+        "observed": Instance(Observed),
+        "fitted": Either(nothing, Instance(Calibrator)),
+        "new": Number(least=0.0),
+    },
+    AdaptiveLevels: {"places": Numbers(len(LEVELS))},
+    OnlineCalibrator: {
+        "tracks_": Several(Instance(Track), "tracks"),
+        "log_weights_": Numbers("tracks"),
+        "levels_": Instance(AdaptiveLevels),
+        "waiting_": Several(Instance(HeldOut), least=0),
+        "n_rows_seen_": Count(),
+        "n_rows_learnt_": Count(),
+    },
+    Money: {
+        "n_rows": Count(),
+        "log_money": Numbers(len(BETS), infinite=True),
+        "log_best": Numbers(len(BETS), infinite=True),
+        "begins": Numbers(len(BETS), kind="i", least=0),
+    },
+    CalibrationMonitor: {
+        "bets_": Instance(Money),
+        "counts_": Numbers(CELLS, kind="i", least=0),
+        "n_rows_seen_": Count(),
+        "stride_": Count(1),
     },
     # models
     CalibratedModel: {"calibrator": Instance(Calibrator)},
