@@ -65,21 +65,31 @@ def print_times(make: Callable[[], Distribution], y: np.ndarray, least: float) -
 
 def print_where_tables_pay(n_rows: int = 100) -> None:
     """Print the number of points from which a table is quicker than sums, in kernels of a row."""
-    print("\nA table pays from so many points per row on:\n")
-    print("| draws | points | kernels |\n|---|---|---|")
-    for n_draws in (30, 100, 300, 1000):
+    print("\nA table pays from so many points, or quantiles, per row on (times draws):\n")
+    print("| draws | points | quantiles |\n|---|---|---|")
+    for n_draws in (10, 30, 100, 300, 1000):
         draws, _ = simulate(n_rows, n_draws)
-        for n_points in map(int, 2 ** np.arange(12)):
-            if least_time(draws, n_points, "curves") < least_time(draws, n_points, "kernels"):
-                print(f"| {n_draws} | {n_points} | {n_points * n_draws} |")
-                break
+        found = [least_that_pays(draws, method) for method in ("_cdf", "_from_probit")]
+        cells = " | ".join(f"{n} ({n * n_draws})" for n in found)
+        print(f"| {n_draws} | {cells} |", flush=True)
 
 
-def least_time(draws: np.ndarray, n_points: int, way: str) -> float:
-    """Return the time of CDFs at so many points by one of two ways, the least of three."""
-    points = np.linspace(-3.0, 9.0, n_points)[np.newaxis, :]
+def least_that_pays(draws: np.ndarray, method: str) -> int:
+    """Return the least number of points, a power of two, at which a table is quicker than sums."""
+    for n_points in map(int, 2 ** np.arange(12)):
+        times = [least_time(draws, n_points, way, method) for way in ("curves", "kernels")]
+        if times[0] < times[1]:
+            break
+    return n_points
+
+
+def least_time(draws: np.ndarray, n_points: int, way: str, method: str) -> float:
+    """Return the time of so many points by one of two ways, the least of three."""
+    points = np.linspace(-1.6, 1.6, n_points)[np.newaxis, :]
     latents = [regcal.Samples(draws).latent for _ in range(3)]
-    return min(cpu_time(lambda new=new: getattr(new, way)._cdf(points)) for new in latents)
+    return min(
+        cpu_time(lambda new=new: getattr(getattr(new, way), method)(points)) for new in latents
+    )
 
 
 def print_memory(n_rows: int = 100_000, n_draws: int = 50) -> None:

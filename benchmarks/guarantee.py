@@ -252,18 +252,17 @@ def mapie_ends(X: np.ndarray, y: np.ndarray, X_new: np.ndarray) -> Ends:
     return ends[:, 0, 0], ends[:, 1, 0]
 
 
-def regcal_ends(guarantee: str | None) -> Callable[..., Ends]:
-    def ends_of(X: np.ndarray, y: np.ndarray, X_new: np.ndarray) -> Ends:
+def regcal_ends(guarantee: str | None) -> Callable[..., Ends | None]:
+    def ends_of(X: np.ndarray, y: np.ndarray, X_new: np.ndarray) -> Ends | None:
         model = regcal.CalibratedRegressorCV(
             regcal.paper_brr(), "gp-density", guarantee=guarantee
         ).fit(X, y)
-        low, high = model.predict_interval(X_new, COVERAGE, guarantee=guarantee is not None).T
-        return low, high
+        return bare(model, X_new) if guarantee is None else promised(model, X_new)
 
     return ends_of
 
 
-PEERS: dict[str, Callable[..., Ends]] = {
+PEERS: dict[str, Callable[..., Ends | None]] = {
     "regcal, no promise": regcal_ends(None),
     "regcal, split": regcal_ends("split"),
     "regcal, cross": regcal_ends("cross"),
@@ -278,14 +277,17 @@ def print_peers(n_splits: int = 5) -> None:
     for name in PAPER_SETS:
         data = load(name)
         splits = list(ShuffleSplit(n_splits, test_size=0.2, random_state=0).split(data.X))
-        unit = None
+        unit: list[float] = []
         for method, ends_of in PEERS.items():
-            y_new = np.concatenate([data.y[test] for _, test in splits])
             answers = [ends_of(data.X[a], data.y[a], data.X[b]) for a, b in splits]
-            ends = tuple(np.concatenate(end) for end in zip(*answers, strict=True))
-            mean = score(y_new, ends).mean()
-            unit = mean if unit is None else unit
-            print(f"  {name:14} {method:20} {held(y_new, ends):.3f}     {100 * mean / unit:6.1f}")
+            offered = [k for k, ends in enumerate(answers) if ends is not None]
+            y_new = [data.y[splits[k][1]] for k in offered]
+            scores = [score(y, answers[k]).mean() for y, k in zip(y_new, offered, strict=True)]
+            inside = np.mean([held(y, answers[k]) for y, k in zip(y_new, offered, strict=True)])
+            unit = unit or scores
+            change = 100 * np.sum(scores) / np.sum([unit[k] for k in offered])
+            refused = f"  refused {n_splits - len(offered)} times" * (len(offered) < n_splits)
+            print(f"  {name:14} {method:20} {inside:.3f}     {change:6.1f}{refused}", flush=True)
 
 
 def main() -> None:

@@ -175,7 +175,9 @@ class Mixture(Distribution):
         # the levels that a point mass spans are reached at its place: no search is needed
         held = [(probits > below) & (probits <= at) for below, at in spans]
         free = np.where(np.any(held, axis=0), np.inf, probits) if ends else probits
-        points = np.clip(self._solved(free), *self._support())
+        points = self._solved(free)
+        if np.isinf(points).any():
+            points = np.clip(points, *self._support())
         for end, here in zip(ends, held, strict=True):
             points = np.where(here, end, points)
         return points

@@ -27,12 +27,13 @@ from regcal.support import find_ends_of_draws, given_ends
 # Below this probability the sum of tails is formed in log space.
 _SMALL = 1e-200
 
-# From so many kernels of a row on, a table is formed instead: one costs as much as one to two times
-# so many (benchmarks/draws.py, "a table pays"), and is used again.
+# From so many kernels of a row on, a table is formed instead: one costs as much as one to some two
+# times so many (benchmarks/draws.py, "a table pays"), and is used again.
 _KERNELS_PER_TABLE = 2**13
 
-# A quantile takes some ten sums, and with fewer draws than this they cost less than a table.
-_FEWEST_DRAWS = 24
+# A quantile is a search, and costs about as many sums (the same table: it pays from 250 to 640
+# quantiles times draws on).
+_SUMS_PER_QUANTILE = 14
 
 # The table of a batch with up to so many rows is kept: at most 117 MB.
 _KEPT_ROWS = 2**13
@@ -316,8 +317,9 @@ class SmoothedDraws(Distribution):
         return self.kernels._log_mass_between(low, high)
 
     def _from_probit(self, probits: Array) -> Array:
-        few = self._n_kernels < _FEWEST_DRAWS
-        return (self.kernels if few else self.curves)._from_probit(probits)
+        # one quantile goes the way of two, so that it is an end of an interval to the last digit
+        n_sums = _SUMS_PER_QUANTILE * max(probits.shape[1], 2)
+        return (self.kernels if self._summed(n_sums) else self.curves)._from_probit(probits)
 
     def _kinks(self) -> Array:
         return self.kernels._kinks()
