@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 import regcal
 from regcal.distributions.changed_targets import of_changed_targets
 
-LOC, SCALE = np.array([0.0, 1.0, -2.0]), np.array([0.5, 0.3, 1.0])
+LOC, SCALE = np.array([0.0, 1.0, -2.0]), np.array([0.5, 0.3, 3.0])
 BASE = regcal.Normal(LOC, SCALE)
 LEVELS = np.array([[1e-6, 0.05, 0.5, 0.9, 1 - 1e-6]])
 

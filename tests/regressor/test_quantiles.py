@@ -5,10 +5,12 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingRegressor
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import QuantileRegressor, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import regcal
 from regcal import CalibratedRegressorCV, MultiQuantileRegressor
 
 
@@ -59,3 +61,52 @@ def test_what_is_no_quantile_regressor_is_refused(data, estimator):
 def test_levels_are_checked(data, levels):
     with pytest.raises(ValueError, match="two increasing probabilities"):
         MultiQuantileRegressor(QuantileRegressor(), levels).fit(*data)
+
+
+@pytest.fixture
+def by_level():
+    """Return a dict of models, in an order of its own, of which the median is another kind."""
+    low, high = (
+        GradientBoostingRegressor(loss="quantile", alpha=level, n_estimators=5, random_state=0)
+        for level in (0.1, 0.9)
+    )
+    return {0.9: high, 0.1: low, 0.5: QuantileRegressor(quantile=0.5, alpha=0.0)}
+
+
+@pytest.mark.parametrize("weights", [None, np.linspace(0.5, 1.5, 150)])
+def test_a_model_for_each_level(data, by_level, weights):
+    """Models of a dict are fitted as they are, each to its own level, and stay unfitted outside."""
+    X, y = data
+    model = MultiQuantileRegressor(by_level).fit(X, y, sample_weight=weights)
+    alone = [clone(by_level[level]).fit(X, y, sample_weight=weights) for level in (0.1, 0.5, 0.9)]
+
+    wanted = np.sort(np.column_stack([m.predict(X) for m in alone]), axis=1)
+
+    assert_allclose(model.predict_dist(X).ppf([[0.1, 0.5, 0.9]]), wanted, rtol=1e-6)
+    assert not hasattr(by_level[0.5], "coef_")
+
+
+def test_dicts_are_calibrated(data, by_level, tmp_path):
+    """A dict of quantile models is calibrated like a regressor of them all, and can be kept."""
+    X, y = data
+    model, same = (
+        CalibratedRegressorCV(estimator, "scale", cv=2).fit(X, y)
+        for estimator in (by_level, MultiQuantileRegressor(by_level))
+    )
+    regcal.save(model, tmp_path / "model.regcal")
+
+    assert model.estimator is by_level
+    assert_allclose(model.predict_quantiles(X, [0.3]), same.predict_quantiles(X, [0.3]))
+    again = regcal.load(tmp_path / "model.regcal")
+    assert_allclose(again.predict_quantiles(X, [0.3]), same.predict_quantiles(X, [0.3]))
+
+
+def test_fitted_dicts_are_calibrated_as_they_are(data):
+    """Frozen, models of a dict are not fitted again."""
+    X, y = data
+    fitted = {q: QuantileRegressor(quantile=q).fit(X[:75], y[:75]) for q in (0.1, 0.9)}
+    model = CalibratedRegressorCV(FrozenEstimator(fitted), "identity").fit(X[75:], y[75:])
+
+    found = model.predict_quantiles(X, [0.1, 0.9])
+
+    assert_allclose(found, regcal.predict_dist(fitted, X).ppf([[0.1, 0.9]]))

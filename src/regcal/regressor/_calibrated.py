@@ -1,7 +1,7 @@
 """A regressor whose predictive distributions are calibrated."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -40,10 +40,12 @@ from regcal.regressor._folds import (
 )
 from regcal.regressor._guarantee import (
     Guarantee,
+    adopt,
     fit_with_guarantee,
     given_guarantee,
     groups_of,
 )
+from regcal.regressor._quantiles import MultiQuantileRegressor
 from regcal.regressor._refit import FoldFitter, fit_fold_models
 
 
@@ -87,7 +89,8 @@ class CalibratedRegressorCV(
         Anything whose fitted form `predict_dist` understands. Wrap models that only predict a
         number in `NormalResidualRegressor`. A fitted model in a
         `sklearn.frozen.FrozenEstimator` is not fitted again: all rows given to `fit` calibrate
-        it, and must not be those it was trained on.
+        it, and must not be those it was trained on. A dict from levels to quantile regressors,
+        ``{0.1: low, 0.9: high}``, stands for a `MultiQuantileRegressor` of it.
     calibrator : str or Calibrator, default="auto"
         A name that `get_calibrator` knows, or a calibrator. With "auto" the method is chosen
         once, on the held-out predictions of all folds together.
@@ -228,6 +231,10 @@ class CalibratedRegressorCV(
         self
         """
         self._check_options()
+        if isinstance(self.estimator, Mapping):
+            joined = clone(self).set_params(estimator=MultiQuantileRegressor(self.estimator))
+            adopt(self, joined.fit(X, y, sample_weight, groups, **fit_params))
+            return self
         if self.guarantee is not None:
             fit_with_guarantee(self, X, y, sample_weight, groups, fit_params)
             return self

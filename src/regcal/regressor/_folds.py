@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import (
     Bunch,
@@ -35,6 +36,8 @@ _N_RUNS = 30
 
 def input_tags(estimator: Any) -> InputTags:
     """Return what an estimator takes; those of other packages, such as skpro's, have no tags."""
+    if isinstance(estimator, FrozenEstimator):
+        return input_tags(estimator.estimator)  # which may be a dict of models
     if hasattr(estimator, "__sklearn_tags__"):
         return get_tags(estimator).input_tags
     return InputTags()
@@ -133,7 +136,9 @@ def route_metadata(
         given = {name: value for name, value in given.items() if value is not None}
         return process_routing(owner, "fit", **given, **fit_params)
     to_fit = dict(fit_params)
-    if sample_weight is not None and has_fit_parameter(owner.estimator, "sample_weight"):
+    estimator = owner.estimator
+    models = estimator.values() if isinstance(estimator, Mapping) else [estimator]
+    if sample_weight is not None and all(has_fit_parameter(m, "sample_weight") for m in models):
         to_fit["sample_weight"] = sample_weight
     elif sample_weight is not None:
         msg = (

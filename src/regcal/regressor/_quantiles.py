@@ -1,6 +1,6 @@
 """Models of one quantile become probabilistic."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -30,12 +30,13 @@ class MultiQuantileRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : estimator
+    estimator : estimator, or dict from levels to estimators
         A regressor of one quantile: `sklearn.linear_model.QuantileRegressor`, gradient boosting
         with ``loss="quantile"``, or any other with a parameter ``quantile``, ``quantile_alpha``,
-        or ``alpha`` beside ``loss="quantile"`` (or ``objective``); also in a pipeline.
+        or ``alpha`` beside ``loss="quantile"`` (or ``objective``); also in a pipeline. Or
+        one for each level, as they are: ``{0.1: low, 0.5: middle, 0.9: high}``.
     levels : sequence of float, default=(0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
-        Increasing probabilities between 0 and 1.
+        Increasing probabilities between 0 and 1. Those of a dict are its own.
     n_jobs : int, optional
         Number of levels fitted at once, through joblib.
 
@@ -85,25 +86,34 @@ class MultiQuantileRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         self
         """
-        levels = self._checked_levels()
-        name = _level_parameter(self.estimator)
+        models = self._models()
         X, y = check_training_data(self, X, y)
         sample_weight = as_weights(sample_weight, len(y))
         routing = get_config()["enable_metadata_routing"]
         to_fit = route_metadata(self, routing, sample_weight, None, fit_params).estimator.fit
         self.estimators_ = Parallel(n_jobs=self.n_jobs)(
-            delayed(fit_copy)(clone(self.estimator).set_params(**{name: level}), X, y, to_fit)
-            for level in levels
+            delayed(fit_copy)(model, X, y, to_fit) for model in models
         )
         return self
 
+    def _models(self) -> list[Any]:
+        """Return the model of each level, not fitted."""
+        levels = self._checked_levels()
+        if isinstance(self.estimator, Mapping):
+            return [self.estimator[level] for level in sorted(self.estimator, key=float)]
+        name = _level_parameter(self.estimator)
+        return [clone(self.estimator).set_params(**{name: level}) for level in levels]
+
     def _checked_levels(self) -> list[float]:
-        levels = as_float_array(self.levels, "levels")
+        given = self.levels
+        if isinstance(self.estimator, Mapping):
+            given = sorted(float(level) for level in self.estimator)
+        levels = as_float_array(given, "levels")
         inside = levels.ndim == 1 and ((levels > 0) & (levels < 1)).all()
         if not inside or len(levels) < 2 or (np.diff(levels) <= 0).any():
             msg = (
                 f"levels must be at least two increasing probabilities between 0 and 1, got "
-                f"{self.levels!r}. Write 90 % as 0.9."
+                f"{given!r}. Write 90 % as 0.9."
             )
             raise ValueError(msg)
         return levels.tolist()
