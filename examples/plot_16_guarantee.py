@@ -82,7 +82,7 @@ plt.show()
 # %%
 # The regulator asks for young concrete in particular. Coverage over all mixes may hide it; with
 # ``by`` it holds for each group by itself, and each group needs rows enough. Of what follows, one
-# group had luck with its rows and the other had none: over suppliers, both hold 90 %.
+# group had luck with its rows and the other had none: what is promised holds on average.
 
 age = data.feature_names.index("age")
 X = np.column_stack([data.X, data.X[:, age] <= 28])

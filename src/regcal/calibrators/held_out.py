@@ -23,7 +23,7 @@ MAX_ROWS = 2**14
 _MAX_PARTS = 256
 
 # What is forgotten, when all else is, is left out once it holds less than this share of all weight.
-# It is how many rows a short memory keeps: with steps of a tenth of its rows, 11 half-lives.
+# It is how many rows a short memory keeps.
 _NEXT_TO_NOTHING = 2.0**-14
 
 # Sampled rows of classes that cannot be joined are tabulated at these probits.
