@@ -51,8 +51,8 @@ class StackCalibrator(Calibrator):
     >>> parts = [(name, get_calibrator(name)) for name in ("identity", "scale")]
     >>> dist = Normal([0.0, 0.0], [1.0, 1.0])
     >>> stack = StackCalibrator(parts, [1.0, 3.0]).fit(dist, [3.0, -3.0])
-    >>> stack.transform(dist).components[1].std() == stack.parts_[1].factor_
-    array([ True,  True])
+    >>> (stack.transform(dist).components[1].std() / stack.parts_[1].factor_).round(6)
+    array([1., 1.])
     >>> stack.weights_
     array([0.25, 0.75])
     """
