@@ -266,6 +266,10 @@ def test_too_many_censored_rows_are_told(rng):
 
     with pytest.raises(ValueError, match=r"coverage of 0\.9 cannot be had: 10 of 40 held-out"):
         levels.interval(dist, 0.9)
+    weights = 1e3 * np.tile([1.0, 2.0], 20)
+    weighted = ConformalLevels().fit(dist, seen, weights)
+    with pytest.raises(ValueError, match="10 of 40 held-out"):
+        weighted.interval(dist, 0.9, weights)
     assert np.isfinite(levels.bounds(dist, [0.05])).all()
 
 
