@@ -174,3 +174,28 @@ def test_columns_are_chosen_by_names_or_numbers():
     ]:
         with pytest.raises(error, match=text):
             Covariates.chosen(frame, which)
+
+
+def test_text_is_no_truth_value_and_no_number():
+    """What looks alike is not equal: all rows would count as never seen."""
+    known = Covariates.of({"old": [True, False]})
+    with pytest.raises(ValueError, match="holds categories such as 'False', but truth values"):
+        known.read({"old": ["True", "False"]})
+    with pytest.raises(ValueError, match="holds numbers, but truth values before"):
+        known.read({"old": [0, 1]})
+
+
+def test_dates_with_a_time_zone_are_refused():
+    """As those without one are: each would be a category of its own."""
+    dates = pd.date_range("2020-01-01", periods=3, tz="UTC")
+    for column in (dates, pd.period_range("2020-01", periods=3, freq="M")):
+        with pytest.raises(ValueError, match="holds dates"):
+            Covariates.of({"when": column})
+
+
+def test_names_in_place_of_columns_are_refused():
+    """And tables that are not computed yet."""
+    with pytest.raises(TypeError, match=r"the text 'all'.*CalibratedRegressorCV"):
+        Covariates.of("all")
+    with pytest.raises(TypeError, match=r"LazyFrame. Pass table.collect\(\)"):
+        Covariates.of(pl.LazyFrame({"a": [1.0]}))

@@ -263,6 +263,9 @@ def _named(table: Any) -> Iterator[tuple[str, Any]]:
     if table is None:
         msg = "The covariates are None. Pass a frame, a mapping from names to columns, or an array."
         raise ValueError(msg)
+    if hasattr(table, "collect"):
+        msg = f"The covariates are a {type(table).__name__}. Pass table.collect()."
+        raise TypeError(msg)
     if isinstance(table, Mapping):
         yield from ((str(name), values) for name, values in table.items())
     elif hasattr(table, "columns") and hasattr(table, "__getitem__"):
@@ -273,8 +276,19 @@ def _named(table: Any) -> Iterator[tuple[str, Any]]:
         yield str(table.name), table
     else:
         refuse_masked(table, "covariates")
+        _refuse_names(table)
         array = _as_array(table)
         yield from ((f"x{k}", column) for k, column in enumerate(array.T))
+
+
+def _refuse_names(table: Any) -> None:
+    """Refuse names of columns in place of the columns."""
+    if isinstance(table, str):
+        msg = (
+            f"The covariates are the text {table!r}. Pass the columns themselves, for example "
+            "frame[[...]]; names of columns of X are for CalibratedRegressorCV."
+        )
+        raise TypeError(msg)
 
 
 def _as_array(table: Any) -> np.ndarray:
@@ -351,7 +365,9 @@ def _of_objects(name: str, array: np.ndarray) -> Column:
     types -= nothing
     for kind in types:
         example = next(value for value in values if type(value) is kind)
-        refused = np.asarray(example).dtype.kind
+        # dates of pandas with a time zone, and its periods, are objects to NumPy
+        dated = hasattr(example, "year") and hasattr(example, "month")
+        refused = "M" if dated else np.asarray(example).dtype.kind
         if refused in _REFUSED:
             _refuse(name, refused, example)
     if types <= {bool, np.bool_} and not missing.all():
@@ -442,7 +458,8 @@ def _joined(columns: Sequence[Column]) -> Column:
 
 def _like(known: Column, column: Column) -> Column:
     """Return a later column with the levels of the first one."""
-    if column.kind != known.kind and not column.missing.all():
+    other = column.kind != known.kind or not _comparable(column.levels, known.levels)
+    if other and not column.missing.all():
         msg = (
             f"column {known.name!r} holds {_in_words(column)}, but {_in_words(known)} before. "
             "Convert it to what it was."
@@ -456,7 +473,19 @@ def _like(known: Column, column: Column) -> Column:
     return Column(known.name, "category", moved[values], known.levels)
 
 
+def _comparable(levels: tuple[Any, ...], known: tuple[Any, ...]) -> bool:
+    """Return whether some levels could be equal: text is never a truth value or a number."""
+    if not levels or not known:
+        return True
+    text = [{isinstance(level, str) for level in own} for own in (levels, known)]
+    return bool(text[0] & text[1])
+
+
 def _in_words(column: Column) -> str:
     if column.kind == "number":
         return "numbers"
-    return f"categories such as {str(column.levels[0])!r}" if column.levels else "categories"
+    if not column.levels:
+        return "categories"
+    if all(isinstance(level, bool | np.bool_) for level in column.levels):
+        return "truth values"
+    return f"categories such as {column.levels[0]!r}"

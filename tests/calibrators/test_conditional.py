@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import stats
 from scipy.special import ndtr
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
@@ -211,3 +212,36 @@ def test_auto_takes_covariates_where_they_help(fitted):
 
     assert "conditional" in str(calibrator)
     assert regcal.log_score(y[new], calibrated).mean() > dist[new].logpdf(y[new]).mean() + 0.3
+
+
+@pytest.mark.parametrize("jitter", [0.0, 1e-3])
+def test_counts_are_told_apart_by_groups(rng, jitter):
+    """A step, or a base that says the same of all rows, does not hide what a group does."""
+    n = 500
+    old = rng.random(n) < 0.3
+    counts = rng.poisson(np.where(old, 8.0, 3.0))
+    dist = Normal(4.5 + jitter * rng.normal(size=n), 2.5)
+    calibrator = ConditionalCalibrator("additive", regcal.ScaleCalibrator(), step=1)
+    calibrator.fit(dist, counts, covariates={"old": old})
+    new = calibrator.transform(dist, covariates={"old": old})
+
+    assert abs(new[old].mean().mean() - 8.0) < 1.0
+    assert abs(new[~old].mean().mean() - 3.0) < 0.5
+    truth = stats.poisson(np.where(old, 8.0, 3.0)).logpmf(counts).mean()
+    assert regcal.log_score(counts, new).mean() > truth - 0.15
+
+
+def test_parts_that_are_none_are_refused(rng):
+    """Names and numbers in place of calibrators and regressors."""
+    dist, y, columns = world(rng, 50)
+    with pytest.raises(TypeError, match=r"calibrator must be a calibrator, got 'scale'"):
+        ConditionalCalibrator(calibrator="scale").fit(dist, y, covariates=columns)
+    with pytest.raises(ValueError, match=r"pair of regressors, got \(1, 2\)"):
+        ConditionalCalibrator((1, 2)).fit(dist, y, covariates=columns)
+
+
+def test_covariates_in_the_place_of_weights_are_refused(rng):
+    """A table has more than one number per row."""
+    dist, y, columns = world(rng, 50)
+    with pytest.raises(ValueError, match=r"Pass covariates fourth"):
+        ConditionalCalibrator().fit_batches([(dist, y, columns["age"][:, np.newaxis])])

@@ -198,6 +198,13 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
                     "batches, also for a single one."
                 )
                 raise TypeError(msg)
+            if len(batch) > 2 and np.ndim(batch[2]) > 1:
+                msg = (
+                    f"The third part of a batch has shape {np.shape(batch[2])}; it is "
+                    "sample_weight, one per row. Pass covariates fourth: (dist, y, None, "
+                    "covariates)."
+                )
+                raise ValueError(msg)
             observed.add(*batch)
         return self.solve(observed)
 

@@ -30,7 +30,7 @@ from regcal.maps import RowLines
 # parts are as good, and each takes longer.
 _N_FOLDS, _MANY_ROWS, _N_FOLDS_OF_MANY = 5, 2000, 3
 
-# Fewer distinct rows than this say nothing about covariates.
+# Fewer rows than this say nothing about covariates.
 _FEWEST_ROWS = 30
 
 _NAMES = ("additive", "trees")
@@ -143,14 +143,15 @@ class ConditionalCalibrator(Calibrator):
 
     def _solve(self, observed: Observed) -> None:
         support = observed.targets.support
-        rows = observed.modest_rows.through(support).merged()
+        rows = observed.modest_rows.merged()
         fits = {"none": self._fit_after(rows, None, support)}
         columns = self._columns(rows.dist, rows.covariates)
         learners = self._learners(columns)
-        if columns is not None and len(rows) >= _FEWEST_ROWS:
+        if columns is not None and rows.weights.sum() >= _FEWEST_ROWS:
             n_folds = _N_FOLDS if len(rows) < _MANY_ROWS else _N_FOLDS_OF_MANY
             folds = deal(rows, n_folds, self.random_state)
-            found = cross_fitted(list(learners.values()), columns, probits_of(rows), folds)
+            seen = probits_of(rows.through(support))
+            found = cross_fitted(list(learners.values()), columns, seen, folds)
             fits[" and ".join(learners)] = self._fit_after(rows, found, support)
         self.learner_ = max(fits, key=lambda name: fits[name].log_score)
         self.scores_ = [
@@ -168,7 +169,8 @@ class ConditionalCalibrator(Calibrator):
                 else {}
             )
             return {name: one for name, one in known.items() if learner in ("auto", name)}
-        if isinstance(learner, tuple | list) and len(learner) == 2:
+        pair = isinstance(learner, tuple | list) and len(learner) == 2
+        if pair and all(hasattr(one, "fit") for one in learner):
             return {"regressors": RegressorLearner(*learner)}
         msg = (
             f"learner must be one of auto, {', '.join(_NAMES)}, or a pair of regressors, got "
@@ -185,6 +187,18 @@ class ConditionalCalibrator(Calibrator):
             known = (*known, *own)
         return Covariates(tuple(map(_without_last_digits, known))) if known else None
 
+    def _new_calibrator(self) -> Calibrator:
+        """Return a calibrator for what a correction leaves, not fitted."""
+        if self.calibrator is None:
+            return DensityCalibrator()
+        if not isinstance(self.calibrator, Calibrator):
+            msg = (
+                f"calibrator must be a calibrator, got {self.calibrator!r}. Pass an object, for "
+                'example regcal.get_calibrator("scale").'
+            )
+            raise TypeError(msg)
+        return clone(self.calibrator)
+
     def _fit_after(
         self, rows: HeldOut, found: CrossFitted | None, support: Support
     ) -> "FittedAfter":
@@ -192,9 +206,8 @@ class ConditionalCalibrator(Calibrator):
         moved = rows
         if found is not None:
             moved = rows.predicted(corrected(rows.dist, found.shift, found.factor))
-        own = DensityCalibrator() if self.calibrator is None else clone(self.calibrator)
-        calibrator = given_support(own, support).fit_rows(moved)
-        scores = rows.log_scores(calibrator.transform_latent(moved.dist))
+        calibrator = given_support(self._new_calibrator(), support).fit_rows(moved)
+        scores = rows.through(support).log_scores(calibrator.transform_latent(moved.dist))
         possible = np.isfinite(scores)
         mean = np.average(scores[possible], weights=rows.weights[possible])
         return FittedAfter(None if found is None else found.correction, calibrator, float(mean))
