@@ -159,6 +159,56 @@ def test_shifted_rows_are_held_with_their_density_ratio():
     assert abs(inside[1] - 0.9) < 0.02
 
 
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+def test_the_unit_of_weights_does_not_matter(unit, rng):
+    """The same ratios in another unit promise the same, and equal ones what no weights do."""
+    dist, y = Normal(np.zeros(60), 1.0), rng.normal(size=60)
+    ratios = rng.uniform(0.5, 2.0, size=60)
+
+    levels = ConformalLevels().fit(dist, y, unit * ratios)
+    alone = ConformalLevels().fit(dist, y, ratios)
+    assert_allclose(levels.interval(dist, 0.9, unit * ratios), alone.interval(dist, 0.9, ratios))
+    equal, plain = ConformalLevels().fit(dist, y, np.full(60, unit)), ConformalLevels().fit(dist, y)
+    for new in (None, np.full(60, unit), np.full(60, 7.0)):
+        assert_array_equal(equal.interval(dist, 0.9, new), plain.interval(dist, 0.9))
+        assert_array_equal(plain.bounds(dist, [0.1], new), plain.bounds(dist, [0.1]))
+    with pytest.raises(ValueError, match=r"0\.99 needs 99 held-out rows, and there are 60:"):
+        equal.interval(dist, 0.99)
+
+
+def test_weights_of_one_side_alone_are_told(rng):
+    """Nobody knows their unit; a weight of 0 says that the row does not come."""
+    dist, y, weights = Normal(np.zeros(60), 1.0), rng.normal(size=60), rng.uniform(1, 2, size=60)
+    levels, plain = ConformalLevels().fit(dist, y, weights), ConformalLevels().fit(dist, y)
+
+    with pytest.raises(ValueError, match="Pass sample_weight= of the new rows"):
+        levels.interval(dist, 0.9)
+    with pytest.raises(ValueError, match="Pass sample_weight= to fit as well"):
+        plain.bounds(dist, [0.9], weights)
+    for one in (levels, plain):
+        with pytest.raises(ValueError, match="the new row 3 is 0; weights of new rows must be pos"):
+            one.interval(dist, 0.9, np.where(np.arange(60) == 3, 0.0, 1.0))
+
+
+def test_the_row_that_weighs_too_much_is_named(rng):
+    """Also where it is in a group; what cannot be asked for is not proposed."""
+    dist, y, by = Normal(np.zeros(60), 1.0), rng.normal(size=60), np.arange(60) % 2
+    weights = np.tile([1.0, 3.0], 30)
+    new = np.where(np.arange(60) == 41, 1e9, 1.0)
+    levels = ConformalLevels().fit(dist, y, weights)
+
+    with pytest.raises(
+        ValueError, match=r"row 41 has weight 1e\+09, the held-out rows 120 in"
+    ) as told:
+        levels.interval(dist, 0.9, new)
+    assert "at most" not in str(told.value)
+    levels.fit(dist, y, weights, by)
+    with pytest.raises(ValueError, match=r"x0 = 1 cannot.*row 41 .* the held-out rows 90 in all"):
+        levels.interval(dist, 0.9, new, by)
+    with pytest.raises(ValueError, match=r"row 0 has weight 10, .* 30 in all, .* at most 0\.75\."):
+        levels.interval(dist[:1], 0.9, [10.0], by[:1])
+
+
 # ---------------------------------------------------------------------------------- masses, holes
 
 
@@ -216,6 +266,10 @@ def test_too_many_censored_rows_are_told(rng):
 
     with pytest.raises(ValueError, match=r"coverage of 0\.9 cannot be had: 10 of 40 held-out"):
         levels.interval(dist, 0.9)
+    weights = 1e3 * np.tile([1.0, 2.0], 20)
+    weighted = ConformalLevels().fit(dist, seen, weights)
+    with pytest.raises(ValueError, match="10 of 40 held-out"):
+        weighted.interval(dist, 0.9, weights)
     assert np.isfinite(levels.bounds(dist, [0.05])).all()
 
 
@@ -245,12 +299,12 @@ def test_impossible_outcomes_are_told():
     assert levels.bounds(dist, [0.2])[0, 0] > 0
 
 
-@pytest.mark.parametrize("coverage", [0.0, 1.0, 90, np.nan, [0.5, 0.9]])
+@pytest.mark.parametrize("coverage", [0.0, 1.0, 90, np.nan, None, [0.5, 0.9]])
 def test_coverage_is_a_probability(coverage, rng):
     """Nothing holds always."""
     dist = Normal(np.zeros(20), 1.0)
 
-    with pytest.raises(ValueError, match="coverage must be between 0 and 1"):
+    with pytest.raises(ValueError, match="coverage must be one number strictly between 0 and 1"):
         ConformalLevels().fit(dist, rng.normal(size=20)).interval(dist, coverage)
 
 

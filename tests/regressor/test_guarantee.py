@@ -266,19 +266,66 @@ class Columns(Recorder):
 
 
 def test_weights_of_old_and_new_rows_count(data):
-    """They are those of the layer below."""
+    """They are those of the layer below; rows of weight 0 do not count."""
     X, y = data
-    weights = np.where(X[:, 0] > 0, 2.0, 0.0)
+    weights = np.where(X[:, 0] > 0, np.where(X[:, 1] > 0, 1.0, 2.0), 0.0)
     model = CalibratedRegressorCV(BayesianRidge(), "scale", guarantee="split")
     model.fit(X, y, sample_weight=weights)
 
     known = model.guarantee_.levels.weights_
-    heavy = model.predict_interval(X, 0.8, guarantee=True, sample_weight=np.full(150, 9.0))
-    light = model.predict_interval(X, 0.8, guarantee=True)
+    heavy, light = (
+        model.predict_interval(X, 0.8, guarantee=True, sample_weight=np.full(150, weight))
+        for weight in (9.0, 1.0)
+    )
 
-    assert (known == 2.0).all()
+    assert set(known) == {1.0, 2.0}
     assert 20 < len(known) < 55
+    assert f"from {len(known)} rows" in str(model.guarantee_)
     assert (np.diff(heavy) > np.diff(light)).all()
+    with pytest.raises(ValueError, match="Pass sample_weight= of the new rows"):
+        model.predict_interval(X, 0.8, guarantee=True)
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1e3])
+@pytest.mark.parametrize("guarantee", [SplitGuarantee(rows=9), CrossGuarantee(cv=3)])
+def test_equal_weights_promise_what_no_weights_do(data, guarantee, unit):
+    """A weight of 1000 for each row makes no rows, whatever it teaches the model."""
+    X, y = (part[:60] for part in data)
+    cv = RepeatedKFold(n_splits=3, n_repeats=2, random_state=0)
+    cv = cv if isinstance(guarantee, CrossGuarantee) else 3
+    model = CalibratedRegressorCV(BayesianRidge(), "scale", cv=cv, guarantee=guarantee)
+
+    plain = model.fit(X, y).guarantee_
+    weighted = model.fit(X, y, sample_weight=np.full(60, unit)).guarantee_
+
+    assert str(weighted) == str(plain)
+    assert_array_equal(weighted.levels.weights_, plain.levels.weights_)
+    with pytest.raises(ValueError, match=r"needs 99 held-out rows, and there are (9|60):"):
+        model.predict_interval(X, 0.99, guarantee=True)
+    with pytest.raises(ValueError, match="Pass sample_weight= to fit as well"):
+        model.predict_interval(X, 0.8, guarantee=True, sample_weight=1.0 + np.arange(60))
+
+
+def test_weights_of_all_rows_tell_whether_they_differ(data):
+    """Also where those of the rows that are held out are equal by chance."""
+    X, y = data
+    weights = np.r_[0.5, np.full(149, 2.0)]
+    model = CalibratedRegressorCV(BayesianRidge(), "scale", cv=KFold(3), guarantee="split")
+    model.fit(X, y, sample_weight=weights)
+
+    assert (model.guarantee_.levels.weights_ == 2.0).all()
+    assert model.predict_interval(X, 0.8, True, sample_weight=weights).shape == (150, 2)
+    with pytest.raises(ValueError, match="Pass sample_weight= of the new rows"):
+        model.predict_interval(X, 0.8, guarantee=True)
+
+
+def test_held_out_rows_without_weight_are_told(data):
+    """They tell nothing."""
+    X, y = data
+    model = CalibratedRegressorCV(BayesianRidge(), "scale", cv=KFold(3), guarantee="split")
+
+    with pytest.raises(ValueError, match="All 50 rows that are held out have weight 0"):
+        model.fit(X, y, sample_weight=np.repeat([1.0, 1.0, 0.0], 50))
 
 
 # ------------------------------------------------------------------------------------------- other
@@ -350,6 +397,13 @@ def test_rows_that_tell_nothing_tell_of_no_difference(rng):
         ({"cv": [(np.arange(100), np.arange(100, 150))]}, "folds within folds"),
         ({"guarantee": SplitGuarantee(150)}, "rows=150 holds out 150 of n_samples=150"),
         ({"guarantee": SplitGuarantee(0.001)}, "holds out 0 of n_samples=150"),
+        ({"guarantee": SplitGuarantee(149)}, "rows=149 .*leaves 1.* at least 6 to fit"),
+        ({"guarantee": SplitGuarantee("a")}, "rows='a' is neither a share"),
+        ({"guarantee": SplitGuarantee(2.5)}, "rows=2.5 is neither a share"),
+        ({"guarantee": SplitGuarantee(True)}, "rows=True is neither a share"),
+        ({"guarantee": SplitGuarantee(-3)}, "rows=-3 is neither a share"),
+        ({"guarantee": SplitGuarantee(by=len)}, "by=<built-in function len> names no columns"),
+        ({"guarantee": CrossGuarantee(by=[])}, r"by=\[\] names no columns"),
     ],
 )
 def test_what_cannot_be_held_out_is_told(data, options, message):
@@ -358,3 +412,44 @@ def test_what_cannot_be_held_out_is_told(data, options, message):
         CalibratedRegressorCV(BayesianRidge(), "scale").set_params(
             **{"guarantee": "split"} | options
         ).fit(*data)
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "way"),
+    [("split", r"rows by SplitGuarantee\(rows="), ("cross", "Fit it on more rows")],
+)
+def test_too_few_rows_are_told_with_a_way_out(data, guarantee, way):
+    """Cross cannot hold out more than all rows."""
+    model = fitted(data, guarantee)
+
+    with pytest.raises(ValueError, match=rf"needs 999 .*{way}.*, or ask for .* at most 0\.9"):
+        model.predict_interval(data[0], 0.999, guarantee=True)
+    with pytest.raises(ValueError, match=rf"needs 999 .*{way}"):
+        model.predict_quantiles(data[0], [0.001], guarantee=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"guarantee": "cross"}, "guarantee must be True or False here, got 'cross'"),
+        ({"guarantee": 1}, "guarantee must be True or False here, got 1"),
+        ({"sample_weight": np.ones(150)}, "without guarantee=True"),
+    ],
+)
+def test_questions_that_mean_nothing_are_told(data, options, message):
+    """Nothing is passed over in silence."""
+    model = fitted(data, "split")
+
+    with pytest.raises(ValueError, match=message):
+        model.predict_interval(data[0], 0.9, **options)
+    with pytest.raises(ValueError, match=message):
+        model.predict_quantiles(data[0], [0.9], **options)
+    with pytest.raises(ValueError, match="coverage is None"):
+        model.predict_interval(data[0], None, guarantee=True)
+    with pytest.raises(ValueError, match="levels is None"):
+        model.predict_quantiles(data[0], None)
+
+
+def test_a_guarantee_is_shown_in_a_line(data):
+    """Without the arrays it is made from."""
+    assert len(repr(fitted(data, "cross").guarantee_)) < 80

@@ -1,9 +1,9 @@
 """Levels that hold: order statistics of held-out rows move those of intervals and bounds."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -95,6 +95,11 @@ class ConformalLevels(Auditable, BaseEstimator):
     low_, high_ : ndarray of shape (n_rows,)
         Probits of the outcomes under their distributions; they differ where one is censored.
     weights_ : ndarray of shape (n_rows,)
+        As given if they differ; 1 for each row if they are all equal.
+    weighted_ : bool
+        Whether weights differ, so that new rows need weights too.
+    n_rows_ : int
+        Number of rows that tell, whatever they weigh.
     groups_ : ndarray of shape (n_rows, n_columns), or None
         Numbers that tell the groups of rows apart, if there are groups.
     names_ : tuple of str
@@ -126,8 +131,9 @@ class ConformalLevels(Auditable, BaseEstimator):
             Predictions as they are used later: calibrated, if they are calibrated then.
         y : array-like of shape (n_rows,), Outcomes, or a structured array of (event, time)
         sample_weight : array-like of shape (n_rows,), optional
-            A weight of 2 counts as two rows. Where new rows come from elsewhere, how much more
-            often such rows come there than here; then pass the weights of new rows as well.
+            How much more often such rows come where new rows come from: the ratio of the two
+            densities, in any unit. If weights are numbers of rows, those of new rows are 1. Equal
+            weights count as none; if they differ, pass the weights of new rows as well.
         by : frame, mapping or array-like of shape (n_rows,) or (n_rows, n_columns), optional
             Groups within each of which coverage is to hold (Mondrian): rows with equal values.
 
@@ -136,8 +142,26 @@ class ConformalLevels(Auditable, BaseEstimator):
         self
         """
         rows = HeldOut.checked(dist, y, sample_weight, by)
+        counts, weighted = counts_of(rows.weights)
+        return self.keep(replace(rows, weights=counts), len(rows), weighted)
+
+    def keep(self, rows: HeldOut, n_rows: int, weighted: bool) -> Self:
+        """Keep how far out the outcomes of rows lie whose weights are in the unit of new rows.
+
+        Parameters
+        ----------
+        rows : HeldOut
+        n_rows : int
+            How many they are; fewer than in `rows` where some are there several times.
+        weighted : bool
+            Whether new rows have weights in the same unit; without, each counts 1.
+
+        Returns
+        -------
+        self
+        """
         self.low_, self.high_ = probits_of(rows.dist, rows.seen, self.random_state)
-        self.weights_ = rows.weights
+        self.weights_, self.weighted_, self.n_rows_ = rows.weights, weighted, n_rows
         self.names_ = () if rows.covariates is None else rows.covariates.names
         self.groups_ = None if rows.covariates is None else _keys_of(rows.covariates)
         return self
@@ -154,7 +178,7 @@ class ConformalLevels(Auditable, BaseEstimator):
         coverage : float, default=0.9
             Probability with which an interval holds its outcome, at least.
         sample_weight : array-like of shape (n_rows,), optional
-            Weights of the new rows, on the scale of those given to `fit`; 1 without.
+            Weights of the new rows, in the unit of those given to `fit`; needed if those differ.
         by : as in `fit`, optional
             The groups of the new rows, if `fit` was given groups.
 
@@ -242,14 +266,53 @@ class ConformalLevels(Auditable, BaseEstimator):
         self, values: Array, share: float, name: str, n_rows: int, sample_weight: Any, by: Any
     ) -> Array:
         """Return the score that each new row does not exceed with probability `share`."""
-        new_weights = check_weights(sample_weight, n_rows)
+        new_weights = self._new_weights(sample_weight, n_rows)
         reached = np.empty(n_rows)
         for known, new, group in self._cells(n_rows, by):
             scores = Scores(values[known], self.weights_[known])
             reached[new] = scores.reached(share, new_weights[new])
-            heaviest = float(new_weights[new].max(initial=0.0))
-            _check_reached(reached[new], scores, share, heaviest, name + group)
+            if np.isnan(reached[new]).any():
+                heaviest = int(new[np.argmax(new_weights[new])])
+                row = (heaviest, float(new_weights[heaviest])) if self.weighted_ else None
+                raise _too_few(float(scores.weights.sum()), share, row, name + group)
+            told = Scores(scores.values, np.ones(len(known))) if self.weighted_ else scores
+            _check_finite_ends(reached[new], told, name + group)
         return reached + _OUTWARDS
+
+    def _new_weights(self, sample_weight: Any, n_rows: int) -> Array:
+        """Return weights of new rows in the unit of those of the held-out rows."""
+        if sample_weight is None:
+            if self.weighted_:
+                low, high = self.weights_.min(), self.weights_.max()
+                msg = (
+                    f"fit was given weights (of the held-out rows from {low:g} to {high:g}), and "
+                    "the new rows have none: what holds for them depends on their weights. Pass "
+                    "sample_weight= of the new rows, ratios of densities in the same unit; 1 for "
+                    "each, if the weights of fit are numbers of rows."
+                )
+                raise ValueError(msg)
+            return np.ones(n_rows)
+        given = as_float_array(sample_weight, "sample_weight")
+        if (given <= 0).any():
+            first = int(np.flatnonzero(given <= 0)[0])
+            msg = (
+                f"sample_weight of the new row {first} is {given.flat[first]:g}; weights of new "
+                "rows must be positive: by a weight of 0 no such row ever comes, so that nothing "
+                "can be promised of it. Leave such rows out."
+            )
+            raise ValueError(msg)
+        weights = check_weights(given, n_rows)
+        if self.weighted_:
+            return weights
+        counts, differ = counts_of(weights)
+        if differ:
+            msg = (
+                f"The new rows have weights from {weights.min():g} to {weights.max():g}, and fit "
+                "was given none, or equal ones, so that their unit is not known. Pass "
+                "sample_weight= to fit as well, in the same unit, or none here."
+            )
+            raise ValueError(msg)
+        return counts
 
     def _cells(self, n_rows: int, by: Any) -> Iterator[tuple[np.ndarray, np.ndarray, str]]:
         """Yield held-out rows and new rows of the same group, and the group in words."""
@@ -324,7 +387,7 @@ def _drawn_between(below: Array, upto: Array, random_state: Any) -> Array:
     return np.where(lower < upper, ndtri(lower), -ndtri(upper))
 
 
-def rows_needed(share: float, weight: float = 1.0) -> int:
+def rows_needed(share: float) -> int:
     """Return how many held-out rows a probability needs at least.
 
     Examples
@@ -333,18 +396,31 @@ def rows_needed(share: float, weight: float = 1.0) -> int:
     >>> rows_needed(0.9), rows_needed(0.95), rows_needed(0.99)
     (9, 19, 99)
     """
-    return ceil(weight * share / (1.0 - share) * (1.0 - _ROUNDING))
+    return ceil(share / (1.0 - share) * (1.0 - _ROUNDING))
 
 
-def _check_reached(reached: Array, scores: Scores, share: float, weight: float, name: str) -> None:
-    """Refuse a level that the held-out rows do not reach, or reach by no finite end only."""
-    n_rows = float(scores.weights.sum())
-    if np.isnan(reached).any():
-        _refuse_few(n_rows, share, weight, name)
+def counts_of(weights: Array) -> tuple[Array, bool]:
+    """Return what rows count, and whether they have weights: those that are all equal are none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal.calibrators.conformal import counts_of
+    >>> counts_of(np.array([1000.0, 0.0, 1000.0]))
+    (array([1., 0., 1.]), False)
+    """
+    positive = weights > 0
+    differ = bool(weights[positive].min() < weights.max() * (1.0 - _ROUNDING))
+    return (weights if differ else positive.astype(float)), differ
+
+
+def _check_finite_ends(reached: Array, scores: Scores, name: str) -> None:
+    """Refuse a level that held-out rows, whose weights are numbers of rows, reach by no end."""
     if np.isinf(reached).any():
-        beyond = float(scores.weights[np.isinf(scores.values)].sum())
+        n_rows = round(scores.weights.sum())
+        beyond = round(scores.weights[np.isinf(scores.values)].sum())
         msg = (
-            f"{name} cannot be had: {beyond:g} of {n_rows:g} held-out outcomes are censored, or "
+            f"{name} cannot be had: {beyond} of {n_rows} held-out outcomes are censored, or "
             "lie beyond all that is predicted for them, so that no finite end holds as many as "
             "needed. Ask for less, for the other side alone, or widen the predictions; where an "
             "end of the support was found that is none, pass support=None."
@@ -352,19 +428,51 @@ def _check_reached(reached: Array, scores: Scores, share: float, weight: float, 
         raise ValueError(msg)
 
 
-def _refuse_few(n_rows: float, share: float, weight: float, name: str) -> NoReturn:
-    most = n_rows / (n_rows + weight)
-    msg = (
-        f"{name} needs {rows_needed(share, weight)} held-out rows, and there are {n_rows:g}: no "
-        f"guarantee is possible. Hold out more rows, or ask for a probability of at most "
-        f"{np.floor(1000 * most) / 1000:g}."
+class TooFewRowsError(ValueError):
+    """Held-out rows do not reach a level: why, what to ask for instead, and how to get more."""
+
+    def __init__(self, reason: str, instead: str, more: str = "Hold out more rows") -> None:
+        super().__init__(reason, instead, more)
+
+    def __str__(self) -> str:
+        reason, instead, more = self.args
+        return f"{reason} {more}{instead}."
+
+    def with_way(self, more: str) -> "TooFewRowsError":
+        """Return the same with another way to get more rows."""
+        reason, instead, _ = self.args
+        return TooFewRowsError(reason, instead, more)
+
+
+def _too_few(
+    total: float, share: float, row: tuple[int, float] | None, name: str
+) -> TooFewRowsError:
+    """Return the error of a level that held-out rows, of this weight in all, do not reach.
+
+    Without `row`, the number and weight of a new row, weights are numbers of rows.
+    """
+    weight = 1.0 if row is None else row[1]
+    most = np.floor(1000 * total / (total + weight)) / 1000
+    instead = f", or ask for a probability of at most {most:g}" if most > 0 else ""
+    if row is None:
+        reason = f"needs {rows_needed(share)} held-out rows, and there are {round(total)}"
+        return TooFewRowsError(f"{name} {reason}: no guarantee is possible.", instead)
+    reason = (
+        f"{name} cannot be promised: row {row[0]} has weight {weight:g}, the held-out rows "
+        f"{total:g} in all, and {weight * share / (1.0 - share):g} is needed. Check this weight: a "
+        "ratio of densities, in the unit of the weights given to fit."
     )
-    raise ValueError(msg)
+    return TooFewRowsError(reason, instead)
 
 
 def _level(level: float, name: str) -> float:
-    if np.ndim(level) != 0 or not 0 < as_float_array(level, name) < 1:
-        msg = f"{name} must be between 0 and 1 for a guarantee, got {level}. Write 90 % as 0.9."
+    several = np.ndim(level) != 0
+    if several or not 0 < as_float_array(level, name) < 1:
+        way = "Ask for several one by one" if several else "Write 90 % as 0.9"
+        msg = (
+            f"{name} must be one number strictly between 0 and 1 for a guarantee, got {level}. "
+            f"{way}."
+        )
         raise ValueError(msg)
     return float(level)
 

@@ -374,6 +374,8 @@ RULES: dict[type, dict[str, Check]] = {
         "low_": Numbers("rows", infinite=True),
         "high_": Numbers("rows", infinite=True),
         "weights_": Numbers("rows", above=0.0),
+        "weighted_": Instance(bool),
+        "n_rows_": Count(1),
         "groups_": Either(nothing, Numbers("rows", "columns")),
         "names_": Several(Instance(str), "columns", least=0),
     },

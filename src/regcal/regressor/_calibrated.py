@@ -424,7 +424,8 @@ class CalibratedRegressorCV(
             this value with at least that probability, below 1/2 it is at least this value with at
             least the probability 1 - level. Has to be prepared: see the parameter `guarantee`.
         sample_weight : array-like of shape (n_rows,), optional
-            With `guarantee`, weights of these rows on the scale of those given to `fit`.
+            With `guarantee`, weights of these rows in the unit of those given to `fit`; needed if
+            those differ.
 
         Returns
         -------
@@ -432,7 +433,8 @@ class CalibratedRegressorCV(
             A pandas frame with the index of `X`, or a polars frame, if `X` is one; the levels are
             its columns.
         """
-        columns = np.atleast_1d(as_float_array(levels, "levels"))
+        columns = np.atleast_1d(_probabilities(levels, "levels"))
+        _check_question(guarantee, sample_weight)
         dist = self.predict_dist(X)
         if guarantee:
             values = self._prepared().bounds(dist, columns, sample_weight, self._groups_of(X))
@@ -459,7 +461,8 @@ class CalibratedRegressorCV(
             Whether coverage is to hold in finite samples. Has to be prepared: see the parameter
             `guarantee`.
         sample_weight : array-like of shape (n_rows,), optional
-            With `guarantee`, weights of these rows on the scale of those given to `fit`.
+            With `guarantee`, weights of these rows in the unit of those given to `fit`; needed if
+            those differ.
 
         Returns
         -------
@@ -469,6 +472,8 @@ class CalibratedRegressorCV(
             (0.9, "lower") in pandas, so that ``frame[0.9]`` is one interval, and "0.9_lower" in
             polars.
         """
+        shares = _probabilities(coverage, "coverage")
+        _check_question(guarantee, sample_weight)
         dist = self.predict_dist(X)
 
         def ends(share: float) -> Array:
@@ -477,7 +482,6 @@ class CalibratedRegressorCV(
             groups = self._groups_of(X)
             return np.column_stack(self._prepared().interval(dist, share, sample_weight, groups))
 
-        shares = as_float_array(coverage, "coverage")
         if shares.ndim == 0:
             return like_rows(X, ends(float(shares)), ["lower", "upper"])
         if shares.ndim > 1 or shares.size == 0:
@@ -542,6 +546,29 @@ class CalibratedRegressorCV(
         inner = input_tags(self.estimator)
         tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
         return tags
+
+
+def _probabilities(values: ArrayLike, name: str) -> Array:
+    if values is None:
+        msg = f"{name} is None. Pass a probability such as 0.9, or a list of them."
+        raise ValueError(msg)
+    return as_float_array(values, name)
+
+
+def _check_question(guarantee: Any, sample_weight: Any) -> None:
+    """Refuse what a question about intervals or bounds cannot mean."""
+    if not isinstance(guarantee, bool | np.bool_):
+        msg = (
+            f"guarantee must be True or False here, got {guarantee!r}. Its kind is chosen before "
+            'fit: CalibratedRegressorCV(..., guarantee="split") or "cross".'
+        )
+        raise ValueError(msg)
+    if sample_weight is not None and not guarantee:
+        msg = (
+            "sample_weight is given without guarantee=True: weights of new rows change what can be "
+            "promised of them, and nothing else. Pass guarantee=True as well, or no weights."
+        )
+        raise ValueError(msg)
 
 
 def _at_thresholds(

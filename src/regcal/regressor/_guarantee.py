@@ -1,19 +1,21 @@
 """Coverage of a calibrated regressor in finite samples: which rows tell, and what they tell."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GroupKFold
 from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 
 from regcal._random import as_generator
 from regcal._validation import Array
-from regcal.calibrators.conformal import ConformalLevels
+from regcal.calibrators.conformal import ConformalLevels, TooFewRowsError, counts_of
 from regcal.calibrators.held_out import HeldOut
 from regcal.covariates import Covariates
 from regcal.distributions import Distribution
@@ -34,6 +36,12 @@ from regcal.regressor._folds import (
 # 1.9, 1.0, 0.8 and 0.0 % above that of all rows without a promise; a plain quarter 5.3 and 2.0 %
 # with 100 and 300, a tenth 14 and 5 %.
 _SHARE, _WANTED, _ENOUGH = 0.25, 100, 1000
+
+# How to have more rows that tell.
+_MORE_ROWS = {
+    "split": "Hold out more rows by SplitGuarantee(rows=...)",
+    "cross": "Fit it on more rows (cross holds out all of them in turn)",
+}
 
 # Two models are compared at these quantiles: the median, and one standard deviation to each side.
 _COMPARED = np.array([[-1.0, 0.0, 1.0]])
@@ -133,7 +141,7 @@ class Guarantee:
     kind: str
     levels: ConformalLevels
     by: Any
-    difference: Difference | None = None
+    difference: Difference | None = field(default=None, repr=False)
 
     @property
     def exact(self) -> bool:
@@ -141,7 +149,7 @@ class Guarantee:
         return self.difference is None
 
     def __str__(self) -> str:
-        n_rows = f"{self.levels.weights_.sum():g} rows"
+        n_rows = f"{self.levels.n_rows_} rows"
         if self.exact:
             return f"guarantee from {n_rows} that were held out of everything ({self.kind})"
         return f"approximate coverage from {n_rows} that were held out in turn ({self.kind})"
@@ -150,21 +158,32 @@ class Guarantee:
         self, dist: Distribution, coverage: float, sample_weight: Any, groups: Covariates | None
     ) -> tuple[Array, Array]:
         """Return the ends of intervals; see `ConformalLevels.interval`."""
-        if self.difference is not None:
-            widths = self.levels.half_widths(len(dist), coverage, sample_weight, groups)
-            for width in np.unique(widths):
-                self._check_difference(coverage, -width, width)
-        return self.levels.interval(dist, coverage, sample_weight, groups)
+        with self._told_how():
+            if self.difference is not None:
+                widths = self.levels.half_widths(len(dist), coverage, sample_weight, groups)
+                for width in np.unique(widths):
+                    self._check_difference(coverage, -width, width)
+            return self.levels.interval(dist, coverage, sample_weight, groups)
 
     def bounds(
         self, dist: Distribution, levels: Array, sample_weight: Any, groups: Covariates | None
     ) -> Array:
         """Return one-sided bounds; see `ConformalLevels.bounds`."""
-        for level in levels if self.difference is not None else []:
-            for probit in np.unique(self.levels.probits(len(dist), level, sample_weight, groups)):
-                low, high = (-np.inf, probit) if level >= 0.5 else (probit, np.inf)
-                self._check_difference(max(level, 1.0 - level), low, high)
-        return self.levels.bounds(dist, levels, sample_weight, groups)
+        with self._told_how():
+            for level in levels if self.difference is not None else []:
+                probits = self.levels.probits(len(dist), level, sample_weight, groups)
+                for probit in np.unique(probits):
+                    low, high = (-np.inf, probit) if level >= 0.5 else (probit, np.inf)
+                    self._check_difference(max(level, 1.0 - level), low, high)
+            return self.levels.bounds(dist, levels, sample_weight, groups)
+
+    @contextmanager
+    def _told_how(self) -> Iterator[None]:
+        """Say of too few rows how this kind of guarantee gets more."""
+        try:
+            yield
+        except TooFewRowsError as error:
+            raise error.with_way(_MORE_ROWS[self.kind]) from None
 
     def _check_difference(self, share: float, low: float, high: float) -> None:
         """Refuse levels of folds' models for a model that says something else.
@@ -196,9 +215,10 @@ class SplitGuarantee(BaseEstimator):
     Parameters
     ----------
     rows : float or int, optional
-        Share or number of rows to hold out. Without, a quarter of them, but 100 if half of them
-        are as many, and at most 1 000. Where `cv` of the regressor is a splitter, the last of its
-        folds is held out instead, so that groups stay together and later rows are the later ones.
+        Share (a float below 1) or number (an int) of rows to hold out. Without, a quarter of them,
+        but 100 if half of them are as many, and at most 1 000. Where `cv` of the regressor is a
+        splitter, the last of its folds is held out instead, so that groups stay together and later
+        rows are the later ones.
     by : name, number or list of columns, optional
         Names or numbers of columns of X: coverage then holds within each group of rows with
         equal values (Mondrian).
@@ -235,15 +255,16 @@ class SplitGuarantee(BaseEstimator):
         Guarantee
         """
         if folds is None:
-            train, test = self.parts(len(rows), rows.groups, model.random_state)
+            least = 1 if isinstance(model.estimator, FrozenEstimator) else 2 * int(model.cv)
+            train, test = self.parts(len(rows), rows.groups, model.random_state, least)
         else:
             train, test = folds[-1]
         part = _fitted_part(model, rows, train)
         adopt(model, part)
-        levels = levels_of(rows.held_out_of(part, test, self.by), model.random_state)
-        return Guarantee("split", levels, self.by)
+        held_out = rows.held_out_of(part, test, self.by)
+        return Guarantee("split", rows.levels_of(held_out, test, model.random_state), self.by)
 
-    def parts(self, n_rows: int, groups: Any = None, random_state: Any = 0) -> Fold:
+    def parts(self, n_rows: int, groups: Any = None, random_state: Any = 0, least: int = 1) -> Fold:
         """Return which rows are kept and which are held out, at random.
 
         Parameters
@@ -252,6 +273,8 @@ class SplitGuarantee(BaseEstimator):
         groups : array-like of shape (n_rows,), optional
             Rows of a group stay together.
         random_state : int, default=0
+        least : int, default=1
+            Rows that have to be kept.
 
         Returns
         -------
@@ -262,10 +285,12 @@ class SplitGuarantee(BaseEstimator):
         units = np.arange(n_rows) if together is None else together
         place = as_generator(random_state).permutation(units.max() + 1)[units]
         held = place <= np.sort(place)[np.clip(count, 1, n_rows) - 1]
-        if count < 1 or held.all():
+        n_held = int(held.sum()) if count > 0 else 0
+        if n_held < 1 or n_rows - n_held < least:
             msg = (
-                f"guarantee: rows={self.rows} holds out {count} of n_samples={n_rows} rows, "
-                "groups as a whole. Hold out at least 1 and leave some to fit the model."
+                f"guarantee: rows={self.rows} holds out {n_held} of n_samples={n_rows} rows, "
+                f"groups as a whole, and leaves {n_rows - n_held}. Hold out at least 1, and leave "
+                f"at least {least} to fit the model and its calibrator: change rows=."
             )
             raise ValueError(msg)
         return np.flatnonzero(~held), np.flatnonzero(held)
@@ -273,7 +298,16 @@ class SplitGuarantee(BaseEstimator):
     def _count(self, n_rows: int) -> int:
         if self.rows is None:
             return min(_ENOUGH, n_rows // 2, max(int(_SHARE * n_rows), _WANTED))
-        return int(self.rows * n_rows) if isinstance(self.rows, float) else int(self.rows)
+        whole = isinstance(self.rows, int | np.integer) and not isinstance(self.rows, bool)
+        if whole and self.rows >= 1:
+            return int(self.rows)
+        if isinstance(self.rows, float | np.floating) and 0 < self.rows < 1:
+            return int(self.rows * n_rows)
+        msg = (
+            f"SplitGuarantee: rows={self.rows!r} is neither a share of rows, a float between 0 and "
+            "1, nor a number of rows, an int of at least 1. Pass rows=0.25, rows=200 or rows=None."
+        )
+        raise ValueError(msg)
 
 
 class CrossGuarantee(BaseEstimator):
@@ -339,7 +373,7 @@ class CrossGuarantee(BaseEstimator):
         ]
         again = [rows.held_out_of(parts[0], test, self.by) for test in tests]
         said, fitted = HeldOut.joined(held_out), HeldOut.joined(again)
-        levels = levels_of(said, model.random_state)
+        levels = rows.levels_of(said, np.concatenate(tests), model.random_state)
         return Guarantee(
             "cross", levels, self.by, Difference.between(said.dist, fitted.dist, levels)
         )
@@ -366,7 +400,11 @@ def given_guarantee(guarantee: Any) -> SplitGuarantee | CrossGuarantee | None:
 
 @dataclass(frozen=True)
 class GivenRows:
-    """What `fit` was given, row by row."""
+    """What `fit` was given, row by row.
+
+    What rows count where they judge is apart from `sample_weight`, by which they teach: equal
+    weights count as none there, whatever their unit. `weighted` says whether they differ.
+    """
 
     X: Any
     y: Any
@@ -374,6 +412,8 @@ class GivenRows:
     sample_weight: Array | None
     groups: Any
     fit_params: Mapping[str, Any]
+    counts: Array
+    weighted: bool
 
     def __len__(self) -> int:
         return len(self.seen)
@@ -391,21 +431,33 @@ class GivenRows:
         )
         params = rows_of_params(self.fit_params, len(self), rows)
         X = _safe_indexing(self.X, rows)
-        return GivenRows(X, self.y[rows], self.seen[rows], weights, groups, params)
+        y, seen, counts = self.y[rows], self.seen[rows], self.counts[rows]
+        return GivenRows(X, y, seen, weights, groups, params, counts, self.weighted)
 
     def held_out_of(self, model: Any, rows: np.ndarray, by: Any) -> HeldOut:
         """Return what a model says of some of the rows, those of weight 0 left out."""
-        own = self.take(rows if self.sample_weight is None else rows[self.sample_weight[rows] > 0])
-        weights = np.ones(len(own)) if own.sample_weight is None else own.sample_weight
-        return HeldOut(model.predict_dist(own.X), own.seen, weights, groups_of(model, own.X, by))
+        counted = rows[self.counts[rows] > 0]
+        if not len(counted):
+            msg = (
+                f"All {len(rows)} rows that are held out have weight 0, so that none tells how "
+                "often intervals hold. Hold out rows with positive weights."
+            )
+            raise ValueError(msg)
+        own = self.take(counted)
+        groups = groups_of(model, own.X, by)
+        return HeldOut(model.predict_dist(own.X), own.seen, own.counts, groups)
+
+    def levels_of(self, held_out: HeldOut, rows: np.ndarray, random_state: Any) -> ConformalLevels:
+        """Return what some of the rows say about the levels of models that have not seen them."""
+        n_rows = len(np.unique(rows[self.counts[rows] > 0]))
+        return ConformalLevels(random_state=random_state).keep(held_out, n_rows, self.weighted)
 
     def once_in(self, parts: list[np.ndarray]) -> "GivenRows":
-        """Return the rows with weights that a row has in all parts together."""
+        """Return the rows with counts that a row has in all parts together."""
         times = np.bincount(np.concatenate(parts), minlength=len(self))
         if times.max() < 2:
             return self
-        weights = np.ones(len(self)) if self.sample_weight is None else self.sample_weight
-        return replace(self, sample_weight=weights / np.maximum(times, 1))
+        return replace(self, counts=self.counts / np.maximum(times, 1))
 
 
 def fit_with_guarantee(
@@ -423,7 +475,9 @@ def fit_with_guarantee(
     assert guarantee is not None
     X, y, seen = check_outcome_data(model, X, y)
     weights = as_weights(sample_weight, len(seen))
-    rows = GivenRows(X, y, seen, weights, groups, fit_params)
+    counts = counts_of(np.ones(len(seen)) if weights is None else weights)
+    rows = GivenRows(X, y, seen, weights, groups, fit_params, *counts)
+    _check_by(guarantee.by)
     groups_of(model, X, guarantee.by)  # to be told of wrong columns before anything is fitted
     model.guarantee_ = guarantee.prepare(model, rows, _folds_of_splitter(model, rows))
 
@@ -457,10 +511,16 @@ def _fitted_part(model: Any, rows: GivenRows, part: np.ndarray) -> Any:
     return copy.fit(own.X, own.given, own.sample_weight, own.groups, **own.fit_params)
 
 
-def levels_of(rows: HeldOut, random_state: Any) -> ConformalLevels:
-    """Return what rows that a model has not seen say about its levels."""
-    levels = ConformalLevels(random_state=random_state)
-    return levels.fit(rows.dist, rows.seen, rows.weights, rows.covariates)
+def _check_by(by: Any) -> None:
+    """Refuse what names no columns."""
+    if by is None or isinstance(by, str | int | np.integer):
+        return
+    if not isinstance(by, Iterable) or not len(list(by)):
+        msg = (
+            f"guarantee: by={by!r} names no columns. Pass a name, a number or a list of columns of "
+            "X, or None for no groups; groups that a function tells go into a column of X."
+        )
+        raise ValueError(msg)
 
 
 def groups_of(model: Any, X: Any, by: Any) -> Covariates | None:
