@@ -266,7 +266,7 @@ def outcomes() -> None:
             draws[new], covariates={k: v[new] for k, v in columns.items()} if known else None
         )
         rows.append(f"rain  {name:12} log score {regcal.log_score(y[new], dist).mean():.4f}")
-    study = load_devset("gbsg")
+    study = load_devset("breast cancer")
     X, event = np.asarray(study.X, float), study.event
     seen = regcal.Outcomes.right_censored(study.y, event)
     rng = np.random.default_rng(0)
