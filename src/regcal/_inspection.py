@@ -9,6 +9,14 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 
+def check_has_learnt(model: Any, attribute: str | None = None) -> None:
+    """Refuse an estimator that has seen no rows, and name the method that shows it some."""
+    msg = None
+    if hasattr(model, "update"):
+        msg = "This %(name)s has seen no rows yet. Call update with some first."
+    check_is_fitted(model, attribute, msg=msg)
+
+
 class Auditable:
     """Fitted objects that can be identified and described."""
 
@@ -36,7 +44,7 @@ class Auditable:
         """
         from regcal.persistence.fingerprint import fingerprint
 
-        check_is_fitted(self)
+        check_has_learnt(self)
         return fingerprint(self)
 
     def summary(self) -> str:
@@ -63,7 +71,7 @@ class Auditable:
         """
         from regcal.persistence.description import describe
 
-        check_is_fitted(self)
+        check_has_learnt(self)
         return describe(self)
 
 

@@ -114,7 +114,24 @@ def check_targets(y: ArrayLike, n_rows: int) -> Array:
     return array
 
 
+def check_coverage(coverage: Any) -> float:
+    """Return the share of outcomes that an interval is to hold."""
+    if np.ndim(coverage) != 0 or not 0 <= as_float_array(coverage, "coverage") <= 1:
+        msg = f"coverage must be one number between 0 and 1, got {coverage}. Write 90 % as 0.9."
+        raise ValueError(msg)
+    return float(coverage)
+
+
 def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> Array:
+    """Return non-negative weights, one per row and not all 0; `None` means one each."""
+    weights = weights_of_rows(sample_weight, n_rows)
+    if len(weights) and not weights.any():
+        msg = "All sample weights are zero: there is nothing to learn from. Pass a positive weight."
+        raise ValueError(msg)
+    return weights * max(1.0, _SMALLEST_WEIGHT / weights.sum()) if len(weights) else weights
+
+
+def weights_of_rows(sample_weight: ArrayLike | None, n_rows: int) -> Array:
     """Return non-negative weights, one per row; `None` means a weight of one each."""
     if sample_weight is None:
         return np.ones(n_rows)
@@ -135,10 +152,7 @@ def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> Array:
             f"{_LARGEST_WEIGHT:.0e} is the most. Divide them by their mean."
         )
         raise ValueError(msg)
-    if not weights.any():
-        msg = "All sample weights are zero: there is nothing to learn from. Pass a positive weight."
-        raise ValueError(msg)
-    return weights * max(1.0, _SMALLEST_WEIGHT / weights.sum())
+    return weights
 
 
 def check_positive(array: Array, name: str) -> Array:

@@ -1,8 +1,11 @@
 """Calibration of a stream."""
 
+from datetime import date
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
 
 import regcal
 from regcal.online import OnlineCalibrator
@@ -178,7 +181,7 @@ def test_outcomes_may_be_intervals_weighted_and_have_covariates(rng):
     means = stream.transform(dist[:2], {"x": [-1.0, 1.0]}).mean()
 
     assert means[1] - means[0] > 1.5
-    assert stream.n_rows_seen_ == n_rows - 1
+    assert stream.n_rows_seen_ == n_rows
     assert censored.calibrator_.factor_ == regcal.ScaleCalibrator().fit(dist, seen).factor_
 
 
@@ -208,8 +211,15 @@ def test_fit_begins_anew(rng):
     [
         (3, 10.0, None, "must be a Calibrator or its name"),
         ("scale", -1.0, None, "numbers above 0"),
+        ("scale", "Auto", None, "numbers above 0, got 'Auto'"),
+        ("scale", True, None, "numbers above 0, got True"),
+        ("scale", [], None, "numbers above 0"),
         ("scale", "auto", 0.0, "unit of time"),
-        ("scale", 10.0, [0.0, np.nan], "one finite number"),
+        ("scale", 10.0, [0.0, np.nan], "one finite number.*got nan"),
+        ("scale", 10.0, np.inf, "got inf"),
+        ("scale", 10.0, [1.0], "got shape"),
+        ("scale", 10.0, np.datetime64("2024-01-01"), "days since a date"),
+        ("scale", 10.0, [date(2024, 1, 1)] * 2, "days since a date"),
     ],
 )
 def test_errors_name_the_way_out(calibrator, half_life, time, message):
@@ -226,3 +236,62 @@ def test_time_is_passed_always_or_never():
 
     with pytest.raises(ValueError, match="always or never"):
         stream.update(regcal.Normal([0.0], [1.0]), [0.1])
+
+
+@pytest.mark.parametrize("coverage", [[0.5, 0.9], "a", 1.2, np.nan])
+def test_intervals_speak_of_coverage(coverage):
+    """What is no share is refused by the name under which it was passed."""
+    with pytest.raises(ValueError, match="coverage must"):
+        OnlineCalibrator("scale").interval(regcal.Normal([0.0], [1.0]), coverage)
+
+
+def test_before_the_first_row_nothing_is_known(tmp_path):
+    """No rows have been seen; what needs some names `update`."""
+    stream = OnlineCalibrator("scale")
+
+    assert stream.n_rows_seen_ == 0
+    for ask in (
+        lambda: stream.half_life_,
+        lambda: stream.calibrator_,
+        lambda: regcal.save(stream, tmp_path / "stream.regcal"),
+    ):
+        with pytest.raises(NotFittedError, match="Call update"):
+            ask()
+
+
+def test_a_long_gap_forgets_at_its_first_row(rng):
+    """What has faded corrects nothing any more; what comes then is learnt as at the start."""
+    dist = regcal.Normal(np.zeros(50), np.ones(50))
+    stream = OnlineCalibrator("scale", 7.0).update(dist, 5.0 * rng.normal(size=50), time=0.0)
+    assert stream.transform(dist[:1]).std() > 3.0
+
+    stream.update(dist[:1], [0.1], time=1000.0)
+
+    assert stream.tracks_[0].fitted is None
+    assert stream.transform(dist[:1]).std() == 1.0
+    for time in (1001.0, 1002.0):
+        stream.update(dist, 5.0 * rng.normal(size=50), time=time)
+    assert stream.transform(dist[:1]).std() > 3.0
+
+
+def test_a_row_of_weight_zero_is_counted_and_teaches_nothing(rng):
+    """A stream goes on over rows that are left out."""
+    dist, y = drifting(rng, 40, 0)
+    stream = OnlineCalibrator("scale", np.inf).update(dist[:1], [9.0], [0.0])
+    stream.update(dist, y).update(dist[:2], [9.0, 9.0], [0.0, 0.0])
+
+    assert stream.n_rows_seen_ == 43
+    assert stream.calibrator_.factor_ == regcal.ScaleCalibrator().fit(dist, y).factor_
+
+
+@pytest.mark.parametrize(("distance", "share"), [(6.0, 0.95), (20.0, 0.0)])
+def test_intervals_hold_outcomes_up_to_eight_standard_deviations_away(distance, share, rng):
+    """Of what lies nearer, the upper end leaves its share outside; further out none is held."""
+    dist = regcal.Normal([0.0], [1.0])
+    stream, inside = OnlineCalibrator("identity", 100.0), []
+    for outcome in distance + 0.1 * rng.normal(size=500):
+        low, high = stream.interval(dist, 0.9)
+        inside.append(low[0] <= outcome <= high[0])
+        stream.update(dist, [outcome])
+
+    assert np.mean(inside[200:]) == pytest.approx(share, abs=0.03)

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import ndtr
 from scipy.stats import chisquare
+from sklearn.exceptions import NotFittedError
 
 import regcal
 from regcal.online import CalibrationMonitor
@@ -72,7 +73,7 @@ def test_a_wrong_shape_is_told_as_such(rng):
 def test_rows_may_come_one_by_one_or_together(rng, tmp_path):
     """The alarm does not hang on batches, nor on a file in between."""
     pit = ndtr(1.6 * rng.normal(size=200))
-    pit[5] = np.nan
+    pit[5] = 0.5
     whole, single = CalibrationMonitor().update(pit), CalibrationMonitor()
     for row, value in enumerate(pit):
         single.update(value)
@@ -111,7 +112,8 @@ def test_fit_begins_anew(rng):
     [
         ({}, [0.5, 1.5], "got 1.5"),
         ({}, [[0.5]], "shape"),
-        ({"alpha": 5.0}, [0.5], "alpha must be between 0 and 1"),
+        ({"alpha": 5.0}, [0.5], "alpha must be a number between 0 and 1"),
+        ({"alpha": "a"}, [0.5], "alpha must hold numbers.*'a'"),
         ({"reference": [2.0]}, [0.5], "reference must be probabilities"),
     ],
 )
@@ -119,3 +121,44 @@ def test_errors_name_the_value(parameters, pit, message):
     """What is no probability is refused."""
     with pytest.raises(ValueError, match=message):
         CalibrationMonitor(**parameters).update(pit)
+
+
+@pytest.mark.parametrize("missing", [[np.nan] * 5, [0.5, None], np.nan])
+def test_missing_values_are_refused_or_passed_over_by_wish(missing):
+    """A stream of NaN is no calibrated one."""
+    with pytest.raises(ValueError, match=r"pit is nan in .* skip_missing=True"):
+        CalibrationMonitor().update(missing)
+
+    assert CalibrationMonitor().update(missing, skip_missing=True).n_rows_seen_ == np.size(missing)
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ([np.nan, 0.5], "reference is nan in 1 of 2"),
+        ([], "leave it out, which draws 400"),
+        (None, "got None"),
+        (True, "got True"),
+        (-1, "got -1"),
+    ],
+)
+def test_a_reference_holds_values(reference, message):
+    """What tells nothing to compare with is refused."""
+    with pytest.raises(ValueError, match=message):
+        CalibrationMonitor(reference=reference).update([0.5])
+
+
+def test_before_the_first_row_there_is_no_alarm(tmp_path):
+    """Nothing has been seen; what needs rows names `update`."""
+    monitor = CalibrationMonitor()
+
+    assert monitor.alarm_ is None
+    assert monitor.n_rows_seen_ == 0
+    for ask in (
+        monitor.history,
+        monitor.fingerprint,
+        lambda: monitor.money_,
+        lambda: regcal.save(monitor, tmp_path / "monitor.regcal"),
+    ):
+        with pytest.raises(NotFittedError, match="Call update"):
+            ask()

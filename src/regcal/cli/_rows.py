@@ -45,6 +45,8 @@ class RowReader:
         Columns of numbers that may be empty.
     skip_missing : bool
         Leave out rows with missing values instead of refusing them.
+    outcomes_may_come : bool
+        Leave out rows without an outcome in any case.
     """
 
     numbers: Sequence[str]
@@ -54,6 +56,7 @@ class RowReader:
     support: Support = field(default_factory=Support)
     may_be_missing: Sequence[str] = ()
     skip_missing: bool = False
+    outcomes_may_come: bool = False
     learning: bool = True
     rows_skipped: int = 0
     rows_crossing: int = 0
@@ -106,16 +109,14 @@ class RowReader:
         self, arrays: dict[str, pa.Array], layout: Layout, first_row: int = 1
     ) -> tuple[Columns, np.ndarray]:
         """Return the usable rows of columns as numbers and texts, and which rows they are."""
-        numbers = {n: as_numbers(arrays[n], layout, n, first_row) for n in self.numbers}
-        columns = numbers | self._read_outcomes(arrays, layout, first_row)
+        columns = self.values(arrays, layout, first_row)
         usable = np.ones(len(next(iter(arrays.values()))), dtype=bool)
-        for lacking, names in self._missing(columns):
+        for lacking, names, left_out in self._missing(columns):
             usable &= ~lacking
-            if not (self.skip_missing or usable.all()):
+            if lacking.any() and not left_out:
                 part = {name: columns[name] for name in names}
                 raise InputError(_missing_in_words(part, lacking, layout, first_row))
         self.rows_skipped += int((~usable).sum())
-        columns |= {name: _texts(arrays[name]) for name in self.texts}
         if not usable.all():
             columns = {name: column[usable] for name, column in columns.items()}
         rows = first_row + np.flatnonzero(usable)
@@ -125,6 +126,12 @@ class RowReader:
         if self.outcomes is not None and len(rows):
             self._check_outcomes(self.outcomes, columns, layout, rows)
         return columns, usable
+
+    def values(self, arrays: dict[str, pa.Array], layout: Layout, first_row: int = 1) -> Columns:
+        """Return columns as numbers and texts, whatever is in them."""
+        numbers = {n: as_numbers(arrays[n], layout, n, first_row) for n in self.numbers}
+        texts = {name: _texts(arrays[name]) for name in self.texts}
+        return numbers | self._read_outcomes(arrays, layout, first_row) | texts
 
     def _read_outcomes(
         self, arrays: dict[str, pa.Array], layout: Layout, first_row: int
@@ -138,13 +145,14 @@ class RowReader:
             columns[name] = read(arrays[name], layout, name, first_row)
         return columns
 
-    def _missing(self, columns: Columns) -> Iterator[tuple[np.ndarray, Sequence[str]]]:
-        """Yield which rows lack something, and the columns that it may be in."""
+    def _missing(self, columns: Columns) -> Iterator[tuple[np.ndarray, Sequence[str], bool]]:
+        """Yield which rows lack something, the columns it may be in, and if they are left out."""
         for name in self.numbers:
             if name not in self.may_be_missing:
-                yield ~np.isfinite(columns[name]), (name,)
+                yield ~np.isfinite(columns[name]), (name,), self.skip_missing
         if self.outcomes is not None:
-            yield self.outcomes.unknown(columns), self.outcomes.names
+            left_out = self.skip_missing or self.outcomes_may_come
+            yield self.outcomes.unknown(columns), self.outcomes.names, left_out
 
     def _check_outcomes(
         self, outcomes: OutcomeColumns, columns: Columns, layout: Layout, rows: np.ndarray

@@ -21,7 +21,7 @@ from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 from regcal._caching import WithoutCaches
 from regcal._inspection import notebook_card
 from regcal._random import RandomState, as_generator
-from regcal._validation import Array, as_float_array, refuse_masked
+from regcal._validation import Array, as_float_array, check_coverage, refuse_masked
 from regcal.distributions._quadrature import (
     ALONG_PROBITS,
     Nodes,
@@ -496,10 +496,8 @@ class Distribution(WithoutCaches, ABC):
 
     def interval(self, coverage: float) -> tuple[Array, Array]:
         """Return the lower and upper ends of the central interval with this probability."""
-        if np.ndim(coverage) != 0 or not 0 <= as_float_array(coverage, "coverage") <= 1:
-            msg = f"coverage must be one number between 0 and 1, got {coverage}. Write 90 % as 0.9."
-            raise ValueError(msg)
-        ends = self.ppf(np.array([[0.5 - coverage / 2, 0.5 + coverage / 2]]))
+        share = check_coverage(coverage)
+        ends = self.ppf(np.array([[0.5 - share / 2, 0.5 + share / 2]]))
         return ends[:, 0], ends[:, 1]
 
     def prob(self, low: ArrayLike, high: ArrayLike) -> Array:

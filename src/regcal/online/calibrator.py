@@ -1,13 +1,13 @@
 """A calibrator of a stream."""
 
+from datetime import date
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_is_fitted
 
-from regcal._inspection import Auditable
-from regcal._validation import Array, as_float_array, check_weights
+from regcal._inspection import Auditable, check_has_learnt
+from regcal._validation import Array, as_float_array, check_coverage, weights_of_rows
 from regcal.calibrators import Calibrator, IdentityCalibrator, get_calibrator
 from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.support import Support
@@ -47,11 +47,12 @@ class OnlineCalibrator(Auditable, BaseEstimator):
     Attributes
     ----------
     half_life_ : float
-        The half-life in use.
+        The half-life in use; ``inf`` also if the predictions of the base model, which need no
+        memory, do best as they are.
     calibrator_ : Calibrator
         Fitted, in use; the identity as long as that predicts best.
     n_rows_seen_ : int
-        Number of rows so far.
+        Number of rows so far, those of weight 0 included.
 
     Examples
     --------
@@ -70,7 +71,7 @@ class OnlineCalibrator(Auditable, BaseEstimator):
 
     waiting_: tuple[HeldOut, ...]
     waiting_times_: Array
-    n_rows_seen_: int
+    n_rows_seen_ = 0
 
     def __init__(self, calibrator: Any, half_life: Any = "auto", *, random_state: int = 0) -> None:
         self.calibrator = calibrator
@@ -124,7 +125,7 @@ class OnlineCalibrator(Auditable, BaseEstimator):
         y : array-like of shape (n_rows,), Outcomes, or a structured array of (event, time)
             Their outcomes, or what was seen of them.
         sample_weight : array-like of shape (n_rows,), optional
-            A weight of 2 counts as two rows.
+            A weight of 2 counts as two rows; nothing is learnt from a row of weight 0.
         covariates : frame, mapping or array-like of shape (n_rows, n_columns), optional
             What else is known of the rows, for calibrators that look at it.
         time : float or array-like of shape (n_rows,), optional
@@ -142,7 +143,10 @@ class OnlineCalibrator(Auditable, BaseEstimator):
         times = self._checked_times(time, n_rows)
         if n_rows == 0:
             return self
-        used = check_weights(sample_weight, n_rows) > 0
+        used = weights_of_rows(sample_weight, n_rows) > 0
+        if not used.any():
+            self.n_rows_seen_ += n_rows
+            return self
         observed = self.tracks_[0].observed
         rows = observed.calibrator.checked_rows(dist, y, sample_weight, covariates)
         observed.check(rows)
@@ -150,12 +154,21 @@ class OnlineCalibrator(Auditable, BaseEstimator):
         # copied, since the caller may use the arrays for the next batch
         self.waiting_ = (*self.waiting_, rows.take(np.arange(len(rows))))
         self.waiting_times_ = np.concatenate([self.waiting_times_, times[used]])
-        self.n_rows_seen_ += len(rows)
-        weight = sum(part.weights.sum() for part in self.waiting_)
-        enough = weight >= min(track.wanted for track in self.tracks_)
-        if enough or len(self.waiting_times_) >= _MOST_WAITING:
+        self.n_rows_seen_ += n_rows
+        if self._due or len(self.waiting_times_) >= _MOST_WAITING:
             self._learn()
         return self
+
+    @property
+    def _due(self) -> bool:
+        """Whether what waits is much, beside what a gap in time has left of earlier rows."""
+        weight = sum(part.weights.sum() for part in self.waiting_)
+        gap = self._passed(float(self.waiting_times_.max())) if self.timed_ else 0.0
+        return bool(weight >= min(track.wanted(gap) for track in self.tracks_))
+
+    def _passed(self, time: float) -> float:
+        """Return how much later than all that was learnt this is."""
+        return max(time - self.clock_, 0.0) if np.isfinite(self.clock_) else 0.0
 
     def _follow(self, rows: HeldOut) -> None:
         """Move the levels by how rows lie in what was predicted for them."""
@@ -199,14 +212,15 @@ class OnlineCalibrator(Auditable, BaseEstimator):
                 )
                 raise ValueError(msg)
             return list(HALF_LIVES)
-        given = np.atleast_1d(np.asarray(self.half_life, dtype=float))
-        if given.ndim != 1 or not len(given) or not (given > 0).all():
+        given = np.atleast_1d(np.asarray(self.half_life))
+        numbers = given.ndim == 1 and given.dtype.kind in "iuf" and len(given) > 0
+        if not numbers or not (given > 0).all():
             msg = (
                 f'half_life must be "auto", or one or several numbers above 0, got '
-                f"{self.half_life!r}."
+                f"{self.half_life!r}. Pass a number of rows, or of units of time: half_life=100."
             )
             raise ValueError(msg)
-        return sorted(set(given.tolist()), reverse=True)
+        return sorted(set(given.astype(float).tolist()), reverse=True)
 
     def _checked_times(self, time: Any, n_rows: int) -> Array:
         """Return the time of each row, or its number."""
@@ -215,11 +229,20 @@ class OnlineCalibrator(Auditable, BaseEstimator):
             raise ValueError(msg)
         if time is None:
             return np.arange(1.0, n_rows + 1.0) + float(self.n_rows_seen_)
+        given = np.asarray(time)
+        if given.dtype.kind == "M" or any(isinstance(one, date) for one in given.flat[:1]):
+            msg = (
+                f"time must be a number, got the date {time!r}. Pass days since a date: "
+                "(time - np.datetime64('2020-01-01')) / np.timedelta64(1, 'D')."
+            )
+            raise ValueError(msg)
         times = as_float_array(time, "time")
         if times.shape not in ((), (n_rows,)) or not np.isfinite(times).all():
+            wrong = times[~np.isfinite(times)]
+            found = f"{wrong[0]}" if wrong.size else f"shape {times.shape}"
             msg = (
-                f"time must be one finite number, or one for each of the {n_rows} rows; got shape "
-                f"{times.shape}."
+                f"time must be one finite number, or one for each of the {n_rows} rows; got "
+                f"{found}. Pass the time that has passed since a fixed date."
             )
             raise ValueError(msg)
         return np.broadcast_to(times, (n_rows,))
@@ -233,7 +256,7 @@ class OnlineCalibrator(Auditable, BaseEstimator):
         counts = (self.n_rows_learnt_, self.n_rows_learnt_ + len(rows))
         self.log_weights_ = shared(self.log_weights_, scores, *counts)
         now = max(self.clock_, float(times.max()))
-        passed = now - self.clock_ if np.isfinite(self.clock_) else 0.0
+        passed = self._passed(now)
         for track, longer in zip(self.tracks_, (None, *self.tracks_[:-2], None), strict=True):
             track.learn(rows, now - times, passed, longer)
         self.clock_, self.n_rows_learnt_ = now, counts[1]
@@ -247,21 +270,22 @@ class OnlineCalibrator(Auditable, BaseEstimator):
 
     @property
     def half_life_(self) -> float:
-        """The half-life in use."""
-        check_is_fitted(self, "tracks_")
+        """The half-life in use; inf also if predictions do best as they are."""
+        check_has_learnt(self, "tracks_")
         return self._best.half_life
 
     @property
     def calibrator_(self) -> Calibrator:
         """The calibrator in use."""
-        check_is_fitted(self, "tracks_")
+        check_has_learnt(self, "tracks_")
         fitted = self._best.fitted
         return self.tracks_[-1].observed.calibrator if fitted is None else fitted
 
     def transform(self, dist: Any, covariates: Any = None) -> Distribution:
         """Return the calibrated distributions of new predictions.
 
-        Before ten rows have been seen, these are the predictions themselves.
+        Before ten rows have been seen, and when no more than that is remembered after a gap in
+        time, these are the predictions themselves.
 
         Parameters
         ----------
@@ -286,8 +310,9 @@ class OnlineCalibrator(Auditable, BaseEstimator):
         """Return the levels to ask calibrated distributions for, in order to get these.
 
         They follow the outcomes, so that in the long run the share of outcomes below the quantile
-        is what it should be, whatever happens (Gibbs and Candès, 2021). The distributions stay
-        as they are.
+        is what it should be, however they come (Gibbs and Candès, 2021), as long as they lie
+        within what the calibrated distribution can tell apart: about 8 standard deviations of a
+        normal one, where probabilities are rounded to 1. The distributions stay as they are.
 
         Parameters
         ----------
@@ -315,6 +340,8 @@ class OnlineCalibrator(Auditable, BaseEstimator):
     ) -> tuple[Array, Array]:
         """Return intervals of new predictions that hold a share of outcomes in the long run.
 
+        `levels` says on what condition.
+
         Parameters
         ----------
         dist : Distribution or anything `as_distribution` takes
@@ -325,6 +352,7 @@ class OnlineCalibrator(Auditable, BaseEstimator):
         -------
         lower, upper : ndarray of shape (n_rows,)
         """
-        wanted = np.array([[0.5 - coverage / 2, 0.5 + coverage / 2]])
+        share = check_coverage(coverage)
+        wanted = np.array([[0.5 - share / 2, 0.5 + share / 2]])
         ends = self.transform(dist, covariates).ppf(self.levels(wanted))
         return ends[:, 0], ends[:, 1]

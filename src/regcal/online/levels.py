@@ -31,9 +31,9 @@ class AdaptiveLevels:
     """Follows quantiles of the probits of PIT values, one step a row.
 
     Adaptive conformal inference (Gibbs and Candès, 2021) for many levels at once, on the probit
-    scale, where no interval becomes infinite: theta += rate * (level - [z <= theta]). Whatever the
-    outcomes are, the share of them below theta differs from the level by at most
-    (16 + rate) / (rate * rows), since |z| is cut at 8.
+    scale, where no interval becomes infinite: theta += rate * (level - [z <= theta]). However the
+    outcomes come, the share of cut z at most theta differs from the level by at most
+    (16 + rate) / (rate * rows), since |z| is cut at 8. What is further out than 8 stays outside.
 
     Parameters
     ----------

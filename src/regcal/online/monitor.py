@@ -6,9 +6,8 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
-from regcal._inspection import Auditable
+from regcal._inspection import Auditable, check_has_learnt
 from regcal._random import child_generator
 from regcal._validation import Array, as_float_array
 from regcal.online.bets import BETS, Money, log_factors
@@ -101,15 +100,16 @@ class CalibrationMonitor(Auditable, BaseEstimator):
         holds for any calibrator, and what is tested is whether later rows are as those. Or
         a number: so many draws from the uniform distribution. The promise then holds for
         predictions that are calibrated, and nearly for those of a calibrator that has learnt from
-        many rows.
+        many rows. With 0, rows are compared with earlier rows alone.
     random_state : int, default=0
         For those draws, and where PIT values are equal.
 
     Attributes
     ----------
     alarm_ : CalibrationAlarm or None
-        The first alarm, if there was one.
+        The first alarm, if there was one; None before the first row.
     n_rows_seen_ : int
+        0 before the first row.
     money_ : float
         What the bets have made of 1 by now.
 
@@ -125,20 +125,23 @@ class CalibrationMonitor(Auditable, BaseEstimator):
     Calibration broke: predictions are too narrow (spread), since about row ...; found at row ....
     """
 
-    alarm_: CalibrationAlarm | None
-    n_rows_seen_: int
+    alarm_: CalibrationAlarm | None = None
+    n_rows_seen_ = 0
+    # What `regcal monitor` has to recognise when it looks at a table again.
+    log_: dict[str, Any]
 
     def __init__(self, alpha: float = 0.05, reference: Any = 400, *, random_state: int = 0) -> None:
         self.alpha = alpha
         self.reference = reference
         self.random_state = random_state
 
-    def fit(self, pit: Any) -> Self:
+    def fit(self, pit: Any, *, skip_missing: bool = False) -> Self:
         """Forget everything, then look at rows as `update` does.
 
         Parameters
         ----------
-        pit : float or array-like of shape (n_rows,)
+        pit, skip_missing
+            As for `update`.
 
         Returns
         -------
@@ -146,22 +149,26 @@ class CalibrationMonitor(Auditable, BaseEstimator):
         """
         if hasattr(self, "bets_"):
             del self.bets_
-        return self.update(pit)
+        return self.update(pit, skip_missing=skip_missing)
 
-    def update(self, pit: Any) -> Self:
+    def update(self, pit: Any, *, skip_missing: bool = False) -> Self:
         """Look at more rows, in the order of time.
 
         Parameters
         ----------
         pit : float or array-like of shape (n_rows,)
-            PIT values, from `regcal.pit`; NaN where an outcome is not known, which counts as a row
-            and tells nothing.
+            PIT values, from `regcal.pit`.
+        skip_missing : bool, default=False
+            Take NaN for an outcome that is not known, which counts as a row and tells nothing,
+            instead of refusing it.
 
         Returns
         -------
         self
         """
-        values = checked_pit(pit, "pit")
+        values = _probabilities(pit, "pit")
+        if not skip_missing:
+            _refuse_missing(values, "pit", ", or pass skip_missing=True: they count, unused")
         if not hasattr(self, "bets_"):
             self._begin()
         known = np.flatnonzero(~np.isnan(values))
@@ -179,20 +186,30 @@ class CalibrationMonitor(Auditable, BaseEstimator):
 
     def _begin(self) -> None:
         """Begin with the reference alone."""
-        if not 0 < self.alpha < 1:
-            msg = f"alpha must be between 0 and 1, got {self.alpha}. Write 5 % as 0.05."
+        if np.ndim(self.alpha) or not 0 < as_float_array(self.alpha, "alpha") < 1:
+            msg = f"alpha must be a number between 0 and 1, got {self.alpha}. Write 5 % as 0.05."
             raise ValueError(msg)
         self.generator_ = child_generator(self.random_state)
-        values = self.reference
-        if isinstance(values, int | np.integer):
-            values = self.generator_.random(values)
-        values = checked_pit(values, "reference")
-        self.counts_ = np.bincount(_cells(values[~np.isnan(values)]), minlength=CELLS)
+        self.counts_ = np.bincount(_cells(self._reference_values()), minlength=CELLS)
         self.bets_ = Money.at_start()
         self.n_rows_seen_ = 0
         self.alarm_ = None
         self.kept_rows_, self.kept_log_money_ = np.empty(0, dtype=np.int64), np.empty(0)
         self.stride_ = 1
+
+    def _reference_values(self) -> Array:
+        """Return the PIT values to begin with, drawn if only their number is given."""
+        given = self.reference
+        if isinstance(given, int | np.integer) and not isinstance(given, bool) and given >= 0:
+            return self.generator_.random(given)
+        values = _probabilities(given, "reference")
+        if given is None or isinstance(given, bool) or not len(values):
+            msg = (
+                f"reference must be PIT values of held-out rows, or a number of uniform draws, got "
+                f"{given!r}. Pass values, or leave it out, which draws 400."
+            )
+            raise ValueError(msg)
+        return _refuse_missing(values, "reference")
 
     def _ranks(self, values: Array) -> Array:
         """Return the share of the reference and all earlier rows below each value.
@@ -225,17 +242,17 @@ class CalibrationMonitor(Auditable, BaseEstimator):
         -------
         MonitorHistory
         """
-        check_is_fitted(self, "bets_")
+        check_has_learnt(self, "bets_")
         return MonitorHistory(self.kept_rows_, self.kept_log_money_, self.alpha, self.alarm_)
 
     @property
     def money_(self) -> float:
         """What the bets have made of 1 by now."""
-        check_is_fitted(self, "bets_")
+        check_has_learnt(self, "bets_")
         return float(np.exp(min(self.bets_.log_total, _LARGEST_LOG)))
 
 
-def checked_pit(pit: Any, name: str) -> Array:
+def _probabilities(pit: Any, name: str) -> Array:
     """Return PIT values; NaN where there is none."""
     values = np.atleast_1d(as_float_array(pit, name))
     wrong = (values < 0) | (values > 1)
@@ -243,6 +260,18 @@ def checked_pit(pit: Any, name: str) -> Array:
         found = f"shape {values.shape}" if values.ndim != 1 else f"{values[wrong][0]}"
         msg = (
             f"{name} must be probabilities between 0 and 1, one a row, got {found}. See regcal.pit."
+        )
+        raise ValueError(msg)
+    return values
+
+
+def _refuse_missing(values: Array, name: str, way_out: str = "") -> Array:
+    """Return PIT values if there is one for each row."""
+    missing = np.flatnonzero(np.isnan(values))
+    if len(missing):
+        msg = (
+            f"{name} is nan in {len(missing)} of {len(values)} row(s), the first at index "
+            f"{missing[0]}; a PIT value is a probability. Leave such rows out{way_out}."
         )
         raise ValueError(msg)
     return values

@@ -48,19 +48,21 @@ class Track:
         """Return how much rows count that are so old."""
         return 2.0 ** -(ages / self.half_life)
 
-    @property
-    def wanted(self) -> float:
-        """The weight of new rows with which it is fitted anew."""
+    def wanted(self, passed: float = 0.0) -> float:
+        """Return the weight of new rows with which it is fitted anew, after so much time."""
+        kept = float(self.factors(np.array(passed)))
+        total, new = kept * self.observed.total_weight, kept * self.new
         if self.fitted is None:
-            return _FEWEST_ROWS - self.observed.total_weight
-        return REFIT_SHARE * (self.observed.total_weight - self.new) - self.new
+            return _FEWEST_ROWS - total
+        return REFIT_SHARE * (total - new) - new
 
     def learn(
         self, rows: HeldOut, ages: Array, passed: float, longer: "Track | None" = None
     ) -> None:
         """Take in rows, so much later than the last ones, and fit anew if these are many.
 
-        A longer memory that holds next to the same lends its calibrator.
+        A longer memory that holds next to the same lends its calibrator. If so much has faded that
+        the rest would teach nothing, what was learnt from it is forgotten.
         """
         weights = rows.weights * self.factors(ages)
         counted = np.flatnonzero(weights)
@@ -70,7 +72,9 @@ class Track:
         total = self.observed.total_weight
         if longer is not None and total > (1.0 - REFIT_SHARE) * longer.observed.total_weight:
             self.fitted, self.new = longer.fitted, longer.new
-        elif self.wanted <= 0 and _teaches(self.observed):
+        elif total < _FEWEST_ROWS:
+            self.fitted, self.new = None, 0.0
+        elif self.wanted() <= 0 and _teaches(self.observed):
             own = clone(self.observed.calibrator)
             self.fitted, self.new = own.solve(self.observed.after(self.fitted)), 0.0
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning, NotFittedError
-from sklearn.utils.validation import check_is_fitted
 
+from regcal._inspection import check_has_learnt
 from regcal._version import __version__
 from regcal.calibrators import Support
 from regcal.distributions import Distribution
@@ -197,7 +197,7 @@ def _check_model(model: Any) -> None:
             msg = f"This {type(model).__name__} is not fitted yet. Call fit before saving it."
             raise NotFittedError(msg)
     elif isinstance(model, BaseEstimator):
-        check_is_fitted(model)
+        check_has_learnt(model)
     elif not isinstance(model, Distribution):
         msg = (
             f"A {type(model).__name__} cannot be saved. Pass a fitted estimator or calibrator, or "

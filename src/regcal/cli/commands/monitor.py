@@ -2,9 +2,10 @@
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -37,7 +38,7 @@ def monitor(
         typer.Option(
             metavar="FILE",
             help="What is known so far: read if it exists, and written. Only rows that are new in "
-            "the table are looked at.",
+            "the table are looked at; those before have to be as they were.",
         ),
     ] = None,
     reference: Annotated[
@@ -59,13 +60,20 @@ def monitor(
     quantiles: options.InputQuantiles = None,
     samples: options.Samples = None,
     trust: options.Trust = None,
-    skip_missing: options.SkipMissing = False,
+    skip_missing: Annotated[
+        bool,
+        typer.Option(
+            "--skip-missing",
+            help="Pass over rows with missing values for good, instead of waiting for missing "
+            "outcomes and refusing missing predictions.",
+        ),
+    ] = False,
     json: options.Json = False,
 ) -> None:
     """Say when and how predictions stop being calibrated, in a table that grows.
 
-    Rows are looked at up to the first whose outcome is missing; the next time, from there on. With
-    an alarm, the exit code is 3.
+    Rows are looked at up to the first whose outcome is missing; the next time, from there on. A
+    missing prediction is refused. With an alarm, the exit code is 3.
 
     [bold]Examples[/bold]
 
@@ -85,49 +93,84 @@ def monitor(
     def watched(table: Table) -> Watched:
         return _watched(table, loaded, outcomes, named, skip_missing)
 
-    own = _monitor(state, alpha, reference, watched)
-    before = own.n_rows_seen_ if hasattr(own, "bets_") else 0
-    for pit in watched(open_table(data)).pit_after(before):
-        own.update(pit)
-    rows = own.n_rows_seen_ if hasattr(own, "bets_") else 0
-    if state is not None and rows:
+    own, log = _monitor(state, alpha), watched(open_table(data))
+    _check_columns(own, log, state)
+    _compare_with(own, reference, watched, state)
+    before = own.n_rows_seen_
+    log.reader.outcomes_may_come = True
+    for pit in log.pit_after(own):
+        own.update(pit, skip_missing=True)
+    own.log_ |= log.told()
+    if state is not None and own.n_rows_seen_:
         regcal.save(own, state)
-    _tell(own, rows, rows - before, json)
-    if rows and own.alarm_ is not None:
+    _tell(own, own.n_rows_seen_ - before, json)
+    if own.alarm_ is not None:
         raise typer.Exit(ALARM)
 
 
 @dataclass
+class Checksum:
+    """Of what was read of rows, the same in whatever pieces they come."""
+
+    numbers: Any = field(default_factory=sha256)
+    texts: Any = field(default_factory=sha256)
+
+    def add(self, columns: Columns) -> None:
+        """Take in more rows."""
+        read = list(columns.values())
+        numbers = np.stack([one for one in read if one.dtype != object], axis=1).astype("<f8")
+        numbers[np.isnan(numbers)] = np.nan  # which has several forms
+        self.numbers.update(numbers.tobytes())
+        for row in zip(*(one for one in read if one.dtype == object), strict=True):
+            self.texts.update(repr(row).encode())
+
+    def __str__(self) -> str:
+        return self.numbers.hexdigest() + self.texts.hexdigest()
+
+
+@dataclass
 class Watched:
-    """Rows of a table with predictions and outcomes."""
+    """Rows of a table with predictions and outcomes.
+
+    Parameters
+    ----------
+    table : Table
+    reader : RowReader
+    predict : callable
+        Returns the predictions of rows.
+    checksum : Checksum
+        Of the rows that were used.
+    left_out : ndarray of int
+        The numbers of the other rows, from 0.
+    """
 
     table: Table
     reader: RowReader
     predict: Callable[[Columns], regcal.Distribution]
+    checksum: Checksum = field(default_factory=Checksum)
+    left_out: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
-    def pit_after(self, n_rows: int) -> "list[np.ndarray]":
-        """Return PIT values of the rows after the first so many, NaN for those left out."""
-        parts, end = [], 0
-        patient = not self.reader.skip_missing
-        self.reader.skip_missing = True
+    def pit_after(self, own: CalibrationMonitor) -> "list[np.ndarray]":
+        """Return PIT values of the rows that are new to a monitor, NaN for those left out."""
+        parts, end, n_rows = [], 0, own.n_rows_seen_
+        self.left_out = own.log_.get("left_out", self.left_out)
         for batch in self.table.batches():
             first, end = end, end + len(batch)
-            if end <= n_rows:
+            arrays = {name: batch.column(name) for name in self.reader.names}
+            old = min(max(n_rows - first, 0), len(batch))
+            if old:
+                self._recognise({name: one[:old] for name, one in arrays.items()}, first)
+                if end >= n_rows:
+                    self._check_same(own)
+            if old == len(batch):
                 continue
-            columns, usable = self.reader.of_batch(batch)
-            pit = np.full(len(batch), np.nan)
-            if usable.any():
-                outcomes = self.reader.outcomes
-                assert outcomes is not None
-                pit[usable] = regcal.pit(outcomes(columns), self.predict(columns), [0, first])
-            new = max(n_rows - first, 0)
-            missing = np.flatnonzero(~usable[new:])
-            if patient and len(missing):
-                parts.append(pit[new : new + missing[0]])
-                label, row = self.table.layout.label, first + new + missing[0] + 1
-                note(f"Note: {label}: row {row} has missing values; it is waited for.")
+            new = {name: one[old:] for name, one in arrays.items()}
+            pit, waited_for = self._pit(new, first + old)
+            parts.append(pit)
+            if waited_for:
+                label, row = self.table.layout.label, first + old + len(pit) + 1
+                note(f"Note: {label}: row {row} has no outcome yet; it is waited for.")
                 return parts
-            parts.append(pit[new:])
         if end < n_rows:
             msg = (
                 f"{self.table.layout.label} has {end} rows, and {n_rows} have been looked at. Pass "
@@ -136,6 +179,47 @@ class Watched:
             raise InputError(msg)
         self.reader.tell(self.table.layout)
         return parts
+
+    def _pit(self, arrays: dict[str, Any], first: int) -> tuple[np.ndarray, bool]:
+        """Return PIT values up to a row that is waited for, and whether there is one."""
+        columns, usable = self.reader.checked(arrays, self.table.layout, first + 1)
+        waited_for = not (self.reader.skip_missing or usable.all())
+        if waited_for:
+            usable = usable[: np.argmin(usable)]
+            columns = {name: column[: len(usable)] for name, column in columns.items()}
+        pit = np.full(len(usable), np.nan)
+        if usable.any():
+            outcomes = self.reader.outcomes
+            assert outcomes is not None
+            pit[usable] = regcal.pit(outcomes(columns), self.predict(columns), [0, first])
+        self.checksum.add(columns)
+        self.left_out = np.concatenate([self.left_out, first + np.flatnonzero(~usable)])
+        return pit, waited_for
+
+    def _recognise(self, arrays: dict[str, Any], first: int) -> None:
+        """Add rows that were looked at before to the checksum."""
+        columns = self.reader.values(arrays, self.table.layout, first + 1)
+        rows = first + np.arange(len(next(iter(arrays.values()))))
+        used = ~np.isin(rows, self.left_out)
+        self.checksum.add({name: column[used] for name, column in columns.items()})
+
+    def _check_same(self, own: CalibrationMonitor) -> None:
+        """Refuse a table whose first rows are not those that were looked at."""
+        if str(self.checksum) != own.log_["rows"]:
+            msg = (
+                f"{self.table.layout.label}: the first {own.n_rows_seen_} rows are not those that "
+                "were looked at: a row was edited, or the table was replaced. Pass the table as it "
+                "was with new rows below, or begin another --state."
+            )
+            raise InputError(msg)
+
+    def told(self) -> dict[str, Any]:
+        """Return what to recognise the rows by."""
+        return {
+            "columns": self.reader.names,
+            "rows": str(self.checksum),
+            "left_out": self.left_out,
+        }
 
 
 def _watched(
@@ -170,41 +254,83 @@ def _as_they_are(model: TableCalibrator, rows: Columns) -> regcal.Distribution:
         return model.predict_base(rows)
 
 
-def _monitor(
-    state: str | None,
-    alpha: float | None,
+def _monitor(state: str | None, alpha: float | None) -> CalibrationMonitor:
+    """Return the monitor of a state file, or a new one."""
+    if state is None or not Path(state).exists():
+        own = CalibrationMonitor() if alpha is None else CalibrationMonitor(alpha)
+        own.log_ = {}
+        return own
+    own = regcal.load(state)
+    if not isinstance(own, CalibrationMonitor) or not hasattr(own, "log_"):
+        msg = f"{state} holds a {type(own).__name__}, no state of regcal monitor. Name another."
+        raise InputError(msg)
+    if alpha is not None and alpha != own.alpha:
+        msg = (
+            f"{state} watches with alpha {own.alpha:g}, which cannot be changed to {alpha:g} "
+            "on the way. Leave out --alpha, or begin another --state."
+        )
+        raise InputError(msg)
+    return own
+
+
+def _check_columns(own: CalibrationMonitor, log: Watched, state: str | None) -> None:
+    """Refuse to go on with other columns than those that were looked at."""
+    known, named = own.log_.get("columns", log.reader.names), log.reader.names
+    if known != named:
+        msg = (
+            f"{state} watches the columns {', '.join(known)}, which cannot be changed to "
+            f"{', '.join(named)} on the way. Name the same columns, or begin another --state."
+        )
+        raise InputError(msg)
+
+
+def _compare_with(
+    own: CalibrationMonitor,
     reference: str | None,
     watched: Callable[[Table], Watched],
-) -> CalibrationMonitor:
-    """Return the monitor of a state file, or a new one."""
-    if state is not None and Path(state).exists():
-        own = regcal.load(state)
-        if not isinstance(own, CalibrationMonitor):
-            msg = f"{state} holds a {type(own).__name__}, no state of regcal monitor. Name another."
-            raise InputError(msg)
-        if alpha is not None and alpha != own.alpha:
-            msg = (
-                f"{state} watches with alpha {own.alpha:g}, which cannot be changed to {alpha:g} "
-                "on the way. Leave out --alpha, or begin another --state."
-            )
-            raise InputError(msg)
-        return own
-    own = CalibrationMonitor() if alpha is None else CalibrationMonitor(alpha)
+    state: str | None,
+) -> None:
+    """Let a new monitor compare with a reference; an old one has to have begun with the same."""
     if reference is None:
-        return own
-    parts = watched(open_table(reference)).pit_after(0)
-    return own.set_params(reference=np.concatenate([np.empty(0), *parts]))
+        return
+    rows = watched(open_table(reference))
+    fresh = CalibrationMonitor()
+    fresh.log_ = {}
+    pit = np.concatenate([np.empty(0), *rows.pit_after(fresh)])
+    if not own.n_rows_seen_:
+        known_pit = pit[~np.isnan(pit)]
+        if not len(known_pit):
+            msg = f"{reference} has no row without missing values. Pass another --reference."
+            raise InputError(msg)
+        own.set_params(reference=known_pit)
+        own.log_["reference"] = str(rows.checksum)
+    elif own.log_.get("reference") != str(rows.checksum):
+        known = "other rows" if "reference" in own.log_ else "none"
+        msg = (
+            f"{state} began with {known} as its reference, which cannot be changed to {reference} "
+            "on the way. Leave out --reference, or begin another --state."
+        )
+        raise InputError(msg)
 
 
-def _tell(own: CalibrationMonitor, rows: int, new: int, json: bool) -> None:
+def _tell(own: CalibrationMonitor, new: int, json: bool) -> None:
     """Show what was found."""
-    alarm, money = (own.alarm_, own.money_) if rows else (None, 1.0)
+    rows, left_out = own.n_rows_seen_, len(own.log_["left_out"])
+    alarm, money = own.alarm_, own.money_ if rows else 1.0
     if json:
         show_json(
-            {"rows": rows, "new_rows": new, "alarm": alarm, "money": money, "enough": 1 / own.alpha}
+            {
+                "rows": rows,
+                "new_rows": new,
+                "rows_used": rows - left_out,
+                "alarm": alarm,
+                "money": money,
+                "enough": 1 / own.alpha,
+            }
         )
         return
-    show(f"{rows} rows, {new} of them new.")
+    used = f" {rows - left_out} rows were used, {left_out} passed over." if left_out else ""
+    show(f"{rows} rows, {new} of them new.{used}")
     show(
         f"No alarm: the evidence is {money:.3g}, and {1 / own.alpha:.3g} would be enough."
         if alarm is None
