@@ -70,7 +70,7 @@ for name, values in shares.items():
 # Over suppliers it holds. A single one may be lucky or not with the rows held out: with 60 of them,
 # coverage differs by about 0.04 from supplier to supplier, and only more rows help against that.
 
-fig, ax = plt.subplots(figsize=(7, 3))
+fig, ax = plt.subplots(figsize=(7, 3), layout="constrained")
 bins = np.linspace(0.7, 1.0, 31)
 for name, values in shares.items():
     ax.hist(values, bins=bins, alpha=0.6, label=name)

@@ -299,3 +299,17 @@ def test_empty_candidates_are_refused():
     """There is nothing to choose from."""
     with pytest.raises(ValueError, match="candidates is empty"):
         AutoCalibrator([]).fit(standard(20), np.linspace(-1, 1, 20))
+
+
+def test_a_clear_gain_in_one_score_is_not_hidden_by_the_other(rng):
+    """One row that no density foresaw makes the sum uncertain, and leaves the CRPS clear."""
+    n = 200
+    logs = np.zeros((2, n))
+    logs[1, 0] = 300.0  # the other candidate is far ahead there, and level elsewhere
+    crps = np.stack([np.ones(n), rng.uniform(0.6, 0.8, n)])
+    scores = judged(logs, crps, 2.0)
+    table, _ = scores.compare(["model", "other"])
+
+    assert table[0].behind < 1.96 * table[0].standard_error
+    assert table[1].chosen
+    assert judged(logs, crps, 0.0).compare(["model", "other"])[0][0].chosen
