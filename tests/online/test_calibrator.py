@@ -231,7 +231,11 @@ def test_errors_name_the_way_out(calibrator, half_life, time, message):
 
 
 def test_time_is_passed_always_or_never():
-    """A clock of rows and one of time are two clocks."""
+    """A clock of rows and one of time are two clocks; a time that is refused starts none."""
+    stream = OnlineCalibrator("scale", 10.0)
+    with pytest.raises(ValueError, match="got nan"):
+        stream.update(regcal.Normal([0.0], [1.0]), [0.1], time=np.nan)
+    assert stream.update(regcal.Normal([0.0], [1.0]), [0.1]).n_rows_seen_ == 1
     stream = OnlineCalibrator("scale", 10.0).update(regcal.Normal([0.0], [1.0]), [0.1], time=1.0)
 
     with pytest.raises(ValueError, match="always or never"):

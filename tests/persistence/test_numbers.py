@@ -282,6 +282,8 @@ BROKEN = {
     "an alarm with other cells": lambda: spoiled(
         CalibrationMonitor().update([0.5]), counts_=np.zeros(3, dtype=int)
     ),
+    "a log that is no table": lambda: spoiled(CalibrationMonitor().update([0.5]), log_=[]),
+    "a log without rows": lambda: spoiled(CalibrationMonitor().update([0.5]), log_={"columns": []}),
     "no bandwidth": lambda: spoiled(regcal.Samples([[0.0, 1.0]]), bandwidth=np.array([0.0])),
     "ends beyond all thresholds": lambda: spoiled(
         IsotonicRegression(out_of_bounds="clip").fit([0.1, 0.5], [0.0, 1.0]), X_min_=-1.0

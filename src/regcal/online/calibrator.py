@@ -138,9 +138,14 @@ class OnlineCalibrator(Auditable, BaseEstimator):
         self
         """
         n_rows = len(as_distribution(dist))
+        times = None if time is None else _checked_times(time, n_rows)
         if not hasattr(self, "tracks_"):
-            self._begin(timed=time is not None)
-        times = self._checked_times(time, n_rows)
+            self._begin(timed=times is not None)
+        if (times is not None) != self.timed_:
+            msg = "time was passed with some updates and not with others. Pass it always or never."
+            raise ValueError(msg)
+        if times is None:
+            times = np.arange(1.0, n_rows + 1.0) + float(self.n_rows_seen_)
         if n_rows == 0:
             return self
         used = weights_of_rows(sample_weight, n_rows) > 0
@@ -221,31 +226,6 @@ class OnlineCalibrator(Auditable, BaseEstimator):
             )
             raise ValueError(msg)
         return sorted(set(given.astype(float).tolist()), reverse=True)
-
-    def _checked_times(self, time: Any, n_rows: int) -> Array:
-        """Return the time of each row, or its number."""
-        if (time is not None) != self.timed_:
-            msg = "time was passed with some updates and not with others. Pass it always or never."
-            raise ValueError(msg)
-        if time is None:
-            return np.arange(1.0, n_rows + 1.0) + float(self.n_rows_seen_)
-        given = np.asarray(time)
-        if given.dtype.kind == "M" or any(isinstance(one, date) for one in given.flat[:1]):
-            msg = (
-                f"time must be a number, got the date {time!r}. Pass days since a date: "
-                "(time - np.datetime64('2020-01-01')) / np.timedelta64(1, 'D')."
-            )
-            raise ValueError(msg)
-        times = as_float_array(time, "time")
-        if times.shape not in ((), (n_rows,)) or not np.isfinite(times).all():
-            wrong = times[~np.isfinite(times)]
-            found = f"{wrong[0]}" if wrong.size else f"shape {times.shape}"
-            msg = (
-                f"time must be one finite number, or one for each of the {n_rows} rows; got "
-                f"{found}. Pass the time that has passed since a fixed date."
-            )
-            raise ValueError(msg)
-        return np.broadcast_to(times, (n_rows,))
 
     def _learn(self) -> None:
         """Judge what waits by what was learnt before, then learn from it."""
@@ -356,3 +336,24 @@ class OnlineCalibrator(Auditable, BaseEstimator):
         wanted = np.array([[0.5 - share / 2, 0.5 + share / 2]])
         ends = self.transform(dist, covariates).ppf(self.levels(wanted))
         return ends[:, 0], ends[:, 1]
+
+
+def _checked_times(time: Any, n_rows: int) -> Array:
+    """Return the time of each row."""
+    given = np.asarray(time)
+    if given.dtype.kind == "M" or any(isinstance(one, date) for one in given.flat[:1]):
+        msg = (
+            f"time must be a number, got the date {time!r}. Pass days since a date: "
+            "(time - np.datetime64('2020-01-01')) / np.timedelta64(1, 'D')."
+        )
+        raise ValueError(msg)
+    times = as_float_array(time, "time")
+    if times.shape not in ((), (n_rows,)) or not np.isfinite(times).all():
+        wrong = times[~np.isfinite(times)]
+        found = f"{wrong[0]}" if wrong.size else f"shape {times.shape}"
+        msg = (
+            f"time must be one finite number, or one for each of the {n_rows} rows; got {found}. "
+            "Pass the time that has passed since a fixed date."
+        )
+        raise ValueError(msg)
+    return np.broadcast_to(times, (n_rows,))

@@ -47,6 +47,7 @@ from regcal.maps import (
     RowLines,
     Surface,
 )
+from regcal.online import CalibrationMonitor
 from regcal.outcomes import Outcomes
 from regcal.persistence._checks import (
     FARTHEST,
@@ -299,6 +300,16 @@ def _ends_are_thresholds(model: IsotonicRegression) -> bool:
     return bool(known[0] <= model.X_min_ <= model.X_max_ <= known[-1])
 
 
+def _log_is_whole(monitor: CalibrationMonitor) -> bool:
+    log = getattr(monitor, "log_", None)
+    if log is None:
+        return True
+    columns, left_out = log.get("columns"), log.get("left_out")
+    texts = [log.get("rows"), *(columns if isinstance(columns, list) else [None])]
+    rows = isinstance(left_out, np.ndarray) and left_out.dtype.kind == "i" and left_out.ndim == 1
+    return rows and all(isinstance(one, str) for one in texts)
+
+
 LAWS: dict[type, Callable[[Any], bool]] = {
     BaggingRegressor: _columns_exist,
     KBinsDiscretizer: _bins_fit,
@@ -332,4 +343,5 @@ LAWS: dict[type, Callable[[Any], bool]] = {
     Correction: _factors_are_bounded,
     ConditionalCalibrator: _correction_is_of_columns,
     IsotonicRegression: _ends_are_thresholds,
+    CalibrationMonitor: _log_is_whole,
 }

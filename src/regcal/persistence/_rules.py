@@ -406,6 +406,7 @@ RULES: dict[type, dict[str, Check]] = {
         "counts_": Numbers(CELLS, kind="i", least=0),
         "n_rows_seen_": Count(),
         "stride_": Count(1),
+        "log_": Instance(dict),
     },
     # models
     CalibratedModel: {"calibrator": Instance(Calibrator)},
