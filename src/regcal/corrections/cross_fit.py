@@ -21,8 +21,9 @@ Learn = Callable[[Covariates, Array, Array], Regression]
 class Averaged:
     """The average of regressions that have learnt from different rows.
 
-    What is judged is what they say of rows they have not learnt from. Their average is at least as
-    good, and steadier than one that has learnt from all rows: benchmarks/covariates.py, "averaged".
+    What is judged is what they say of rows they have not learnt from, and what is applied is their
+    average. benchmarks/covariates.py, "averaged": with one that has learnt from all rows, 0.009
+    nats less.
     """
 
     parts: tuple[Regression, ...]
