@@ -26,8 +26,9 @@ from regcal.covariates import Column, Covariates
 from regcal.distributions import Distribution, Transformed
 from regcal.maps import RowLines
 
-# Corrections are learnt without each of so many parts of the rows in turn: benchmarks/covariates.py,
-# "three folds", 0.015 nats less. Of many rows, fewer parts are as good, and each takes longer.
+# Corrections are learnt without each of so many parts of the rows in turn. "Three folds" of
+# benchmarks/covariates.py: 0.015 nats less. Of many rows, fewer parts are as good, and each takes
+# longer.
 _N_FOLDS, _MANY_ROWS, _N_FOLDS_OF_MANY = 5, 2000, 3
 
 # Fewer rows than this say nothing about covariates.

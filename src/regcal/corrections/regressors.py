@@ -15,8 +15,8 @@ _MOST_LEVELS = 250
 
 # Small leaves and many trees for the location, few trees for the spread, which is learnt from
 # squares that are mostly noise; every split looks at half of the columns. benchmarks/covariates.py,
-# "fewer trees", "larger leaves" and "all columns": 0.023, 0.015 and 0.012 nats less. Chosen among 15
-# variants.
+# "fewer trees", "larger leaves" and "all columns": 0.023, 0.015 and 0.012 nats less. Chosen among
+# 15 variants.
 _SHARED: dict[str, Any] = {"max_features": 0.5, "early_stopping": False, "random_state": 0}
 _SHIFT_TREES: dict[str, Any] = {"max_iter": 300, "min_samples_leaf": 5, **_SHARED}
 _SQUARE_TREES: dict[str, Any] = {"loss": "gamma", "max_iter": 50, **_SHARED}
