@@ -199,3 +199,12 @@ def test_names_in_place_of_columns_are_refused():
         Covariates.of("all")
     with pytest.raises(TypeError, match=r"LazyFrame. Pass table.collect\(\)"):
         Covariates.of(pl.LazyFrame({"a": [1.0]}))
+
+
+def test_a_column_of_unknown_categories_is_told_of():
+    """It is answered as missing, which a typing error should not be in silence."""
+    known = Covariates.of({"region": ["north", "south"]})
+    with pytest.warns(UserWarning, match=r"'region', such as 'north ', was seen before"):
+        assert known.read({"region": ["north ", None]})["region"].missing.all()
+    assert_array_equal(known.read({"region": ["north", "mars"]})["region"].values, [0, -1])
+    assert known.read({"region": [None, None]})["region"].missing.all()

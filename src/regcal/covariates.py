@@ -1,5 +1,6 @@
 """Tables of covariates: named columns of numbers or categories, with missing values."""
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
@@ -173,7 +174,8 @@ class Covariates:
         """Return the same columns of another table, by name.
 
         A table without names has as many columns as this one. Categories get the places of the
-        levels known here, and those that are not known here are missing.
+        levels known here, and those that are not known here are missing; a column with no other
+        ones is warned of.
 
         Parameters
         ----------
@@ -187,7 +189,10 @@ class Covariates:
         other = Covariates.of(table, n_rows)
         named = [name for name in other.names if name in self.names]
         _check_same_columns(self.names, tuple(named) if _has_names(table) else other.names)
-        return replace(self, columns=tuple(_like(one, other[one.name]) for one in self.columns))
+        columns = tuple(_like(one, other[one.name]) for one in self.columns)
+        for column in columns:
+            _warn_of_unknown(column, other[column.name])
+        return replace(self, columns=columns)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -471,6 +476,17 @@ def _like(known: Column, column: Column) -> Column:
     moved = np.array([places.get(level, -1) for level in column.levels] + [-1], dtype=np.intp)
     values = np.where(column.missing, -1, column.values).astype(np.intp)
     return Column(known.name, "category", moved[values], known.levels)
+
+
+def _warn_of_unknown(column: Column, given: Column) -> None:
+    """Tell of a column none of whose categories was seen before: it may be written otherwise."""
+    if column.kind == "category" and column.missing.all() and not given.missing.all():
+        msg = (
+            f"None of the categories of column {column.name!r}, such as {given.levels[0]!r}, was "
+            f"seen before; those were {_listed(column.levels)}. They count as missing. Check how "
+            "they are written."
+        )
+        warnings.warn(msg, UserWarning, stacklevel=4)
 
 
 def _comparable(levels: tuple[Any, ...], known: tuple[Any, ...]) -> bool:
