@@ -110,7 +110,7 @@ def train(wanted: Training, table: Table) -> TableRegressor:
         rows = {name: column[places] for name, column in rows.items()}
     own = wanted.model not in MODEL_NAMES
     with code_of_users(f"The model {wanted.model} failed") if own else nullcontext():
-        _judge_and_fit(model, rows, groups, layout, in_time=wanted.time is not None)
+        _fit_and_judge(model, rows, groups, layout, in_time=wanted.time is not None)
     return model
 
 
@@ -144,10 +144,10 @@ def _order(times: np.ndarray, layout: Layout, name: str) -> np.ndarray:
         return np.argsort(times, kind="stable")
 
 
-def _judge_and_fit(
+def _fit_and_judge(
     model: TableRegressor, rows: Columns, groups: Any, layout: Layout, *, in_time: bool
 ) -> None:
-    """Judge the model on rows held out, then fit it on all."""
+    """Fit the model on all rows, and judge its method on rows held out."""
     held_out = hold_out(len(rows[model.inputs[0]]))
     if in_time:
         held_out = np.sort(held_out)  # the last fifth
@@ -156,8 +156,8 @@ def _judge_and_fit(
         judged = next(splitter.split(held_out, groups=groups))[1]
         held_out = np.isin(np.arange(len(held_out)), judged)
     try:
-        scores = scores_on_held_out_rows(model, rows, held_out, groups=groups)
         fitted(model, rows, groups=groups)
+        scores = scores_on_held_out_rows(model, rows, held_out, groups=groups)
     except (TypeError, ValueError) as error:
         msg = f"{layout.label} cannot be fitted: {error}"
         raise InputError(msg) from error

@@ -97,7 +97,7 @@ def calibrate(
         given = covariates_in_words(model.covariates_read)
         note(f"Learned {chosen}{given} from {model.n_rows_seen_} rows of {model.source_}.")
         note_support(model.support, ends)
-        note_scores(model.scores_)
+        note_scores(model)
     if save is not None:
         regcal.save(model, save)
         result["model"] = save
@@ -118,7 +118,7 @@ def _learned(
     covariates: str | None,
     skip_missing: bool,
 ) -> TableCalibrator:
-    """Return a calibrator fitted on all rows, with its scores on rows held out before."""
+    """Return a calibrator fitted on all rows, with scores of its method on rows held out."""
     method = regcal.get_calibrator(calibrator, **ends.parameters)
     table = open_table(calibration)
     target = outcomes.columns_of(table.layout)
@@ -132,9 +132,9 @@ def _learned(
     reader.support = ends.given
     rows = reader.of_columns(arrays, layout)
     reader.tell(layout)
-    scores = scores_on_held_out_rows(model, rows, hold_out(len(rows[model.inputs[0]])))
     fitted(model, rows)
-    model.source_, model.scores_ = layout.label, scores
+    model.source_ = layout.label
+    model.scores_ = scores_on_held_out_rows(model, rows, hold_out(len(rows[model.inputs[0]])))
     return model
 
 

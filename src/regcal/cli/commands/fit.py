@@ -103,4 +103,4 @@ def fit(
     how = f"calibrated by {chosen}{covariates_in_words(trained.covariates_read) or ','}"
     note(f"Fitted {model}, {how} on {trained.n_rows_seen_} rows: {output}.")
     note_support(trained.support, ends)
-    note_scores(trained.scores_)
+    note_scores(trained)
