@@ -50,11 +50,19 @@ class Training:
 
     def feature_names(self, layout: Layout, outcomes: OutcomeColumns) -> list[str]:
         """Return the columns to predict from."""
-        left_out = [*outcomes.names, *split_names(self.drop or "")]
-        left_out += [self.order] if self.order else []
-        chosen = list(layout.names) if self.features is None else split_names(self.features)
+        typed = {
+            "--features": split_names(self.features or ""),
+            "--drop": split_names(self.drop or ""),
+            "--groups": [self.groups] if self.groups else [],
+            "--time": [self.time] if self.time else [],
+        }
+        for option, named in typed.items():
+            for name in named:
+                layout.position(name, option)
+        left_out = [*outcomes.names, *typed["--drop"], *typed["--groups"], *typed["--time"]]
+        chosen = layout.names if self.features is None else typed["--features"]
         names = [name for name in chosen if name not in left_out]
-        for name in (*left_out, *names):
+        for name in names:
             layout.position(name)
         if not names:
             msg = f"{layout.label} leaves no column to predict {outcomes.label!r} from."
@@ -105,6 +113,7 @@ def train(wanted: Training, table: Table) -> TableRegressor:
     groups = None
     if wanted.groups is not None:
         groups = _labels(arrays[wanted.groups])[usable]
+        _check_groups(wanted, len(set(groups)))
     if wanted.time is not None:
         places = _order(_labels(arrays[wanted.time])[usable], layout, wanted.time)
         rows = {name: column[places] for name, column in rows.items()}
@@ -123,6 +132,21 @@ def _check_size(wanted: Training, layout: Layout, n_rows: int) -> None:
         raise InputError(msg)
     if n_rows == 0:
         msg = f"{layout.label} has no row without missing values."
+        raise InputError(msg)
+    if not 2 <= wanted.cv <= max(2, n_rows // 2):
+        msg = (
+            f"--cv {wanted.cv} does not suit {n_rows} rows: at least 2 folds with 2 rows each are "
+            "needed. Pass --cv 3, or more rows."
+        )
+        raise InputError(msg)
+
+
+def _check_groups(wanted: Training, n_groups: int) -> None:
+    if n_groups < wanted.cv:
+        msg = (
+            f"--cv {wanted.cv} needs as many groups, and --groups {wanted.groups} has {n_groups}. "
+            f"Pass --cv {n_groups} or fewer."
+        )
         raise InputError(msg)
 
 

@@ -132,8 +132,8 @@ def file_info(path: Any) -> dict[str, Any]:
     dict
         ``format``, ``class``, ``fingerprint``, ``summary`` (a text), ``training`` (rows, features,
         covariates, parts and method, as far as the object knows), ``scores`` (of the candidates
-        of an automatic choice; of what the command line fitted, on rows held out), ``versions``, ``trusted`` (names that `load` has to be given) and
-        ``size``.
+        of an automatic choice; of what the command line fitted, on rows held out),
+        ``versions``, ``trusted`` (names that `load` has to be given) and ``size``.
 
     Examples
     --------

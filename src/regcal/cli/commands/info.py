@@ -72,9 +72,7 @@ def _labelled(name: str, value: Any) -> list[str]:
         shown -= 1
         lines = _wrapped([*parts[:shown], f"and {len(parts) - shown} more"])
     label = f"  {name:<{_LABEL}} "
-    return [
-        (label if k == 0 else " " * len(label)) + line for k, line in enumerate(lines or [""])
-    ]
+    return [(label if k == 0 else " " * len(label)) + line for k, line in enumerate(lines or [""])]
 
 
 def _wrapped(parts: Sequence[str]) -> list[str]:
