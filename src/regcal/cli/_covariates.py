@@ -48,7 +48,7 @@ def covariate_names(option: str | None, among: Sequence[str], what: str) -> list
 def check_calibrator(calibrator: str, option: str | None) -> None:
     """Refuse a method that is not known, or covariates for one that has no use for them."""
     if calibrator not in regcal.calibrator_names():
-        what = "--calibrator: there is no method"
+        what = "--calibrator: there is no calibrator"
         msg = unknown_name(calibrator, regcal.calibrator_names(), what)
         raise InputError(msg.replace("It has:", "Known:"))
     if option is not None and not regcal.get_calibrator(calibrator).uses_covariates:

@@ -133,10 +133,10 @@ def _check_size(wanted: Training, layout: Layout, n_rows: int) -> None:
     if n_rows == 0:
         msg = f"{layout.label} has no row without missing values."
         raise InputError(msg)
-    if not 2 <= wanted.cv <= max(2, n_rows // 2):
+    if wanted.cv < 2 or 4 <= n_rows < 2 * wanted.cv:
         msg = (
             f"--cv {wanted.cv} does not suit {n_rows} rows: at least 2 folds with 2 rows each are "
-            "needed. Pass --cv 3, or more rows."
+            f"needed. Pass --cv 2 to --cv {max(2, n_rows // 2)}."
         )
         raise InputError(msg)
 
