@@ -224,7 +224,7 @@ class PaperGPCalibrator(Calibrator):
         t = np.linspace(*self.axes_.places, _TABLE[1])
         probability = self.calibration_map(self.axes_.axis.inverse(t), ndtr(u)[:, np.newaxis])
         eta = ndtri(np.clip(probability, 1e-12, 1 - 1e-12))
-        return faded_surface(u, t, eta, self.axes_.axis)
+        return faded_surface(u, t, eta, self.axes_)
 
     def _transform(self, dist: Distribution, covariates: Covariates | None) -> Distribution:
         calibrated = Transformed(dist, self.map_)

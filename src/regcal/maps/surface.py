@@ -51,6 +51,8 @@ class Surface(WithoutCaches):
         An increasing map that is applied to the base's probit first: u is its image.
     axis : Axis
         From targets to their places; by default the places are the targets.
+    ends : tuple of float
+        Targets beyond which nothing is seen, so that no curve has to follow the map there.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class Surface(WithoutCaches):
     slopes: tuple[float, float]
     start: ProbitMap = IDENTITY
     axis: Axis = LINEAR
+    ends: tuple[float, float] = (-np.inf, np.inf)
 
     @cached_property
     def table(self) -> "SurfaceTable":
@@ -107,6 +110,7 @@ class SurfaceTable(WithoutCaches):
     h_t: Array
     targets: tuple[float, float, int]  # the first place, the number per unit, how many
     axis: Axis
+    ends: tuple[float, float]
 
     @classmethod
     def of(cls, surface: Surface) -> "SurfaceTable":
@@ -125,7 +129,7 @@ class SurfaceTable(WithoutCaches):
         )
         per_unit = (n_targets - 1) / float(surface.t[-1] - surface.t[0])
         places = (float(surface.t[0]), per_unit, n_targets)
-        return cls(z, u, slope, h, h_u, h_t, places, surface.axis)
+        return cls(z, u, slope, h, h_u, h_t, places, surface.axis, surface.ends)
 
     @cached_property
     def _guide(self) -> tuple[np.ndarray, int]:
