@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtri, ndtri_exp
 
 from regcal._validation import Array
+from regcal._weighted import all_equal
 from regcal.calibrators.base import Calibrator
 from regcal.calibrators.cells import (
     NO_INTERVALS,
@@ -19,7 +20,7 @@ from regcal.calibrators.cells import (
 from regcal.calibrators.held_out import without_last_digits
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.scale import check_prior_rows, solve_scale
-from regcal.calibrators.targets import Targets, all_equal
+from regcal.calibrators.targets import Targets
 from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Transformed
 from regcal.gp import DenseDesign, IntervalTerm

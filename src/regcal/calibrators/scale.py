@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from regcal._weighted import MEDIAN_SIZE, weighted_median
 from regcal.calibrators.base import Calibrator
 from regcal.calibrators.cells import Coordinates, IntervalCoordinates, OutcomeCoordinates, Points
 from regcal.calibrators.observed import Observed
-from regcal.calibrators.targets import Targets, weighted_median
+from regcal.calibrators.targets import Targets
 from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Transformed
 from regcal.gp import interval_derivatives
@@ -19,9 +20,6 @@ _TOLERANCE = 1e-10
 # Outcomes further out count as if they were so many standard deviations out: one in 25 may be a
 # gross error.
 FARTHEST = 5.0
-
-# The median of |Z| for a standard normal Z.
-_MEDIAN_SIZE = 0.6744897501960817
 
 
 class ScaleCalibrator(Calibrator):
@@ -120,7 +118,7 @@ def _central_spread(outcomes: Points) -> float:
     """Return the root of the median square over that of a standard normal variable."""
     if len(outcomes) == 0:
         return 1.0
-    return np.sqrt(weighted_median(outcomes.values[1], outcomes.weights)) / _MEDIAN_SIZE
+    return np.sqrt(weighted_median(outcomes.values[1], outcomes.weights)) / MEDIAN_SIZE
 
 
 def _slope_with_intervals(weight: float, squares: float, intervals: Points, slope: float) -> float:
