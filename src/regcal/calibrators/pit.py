@@ -84,6 +84,8 @@ class PITCalibrator(ProbitCalibrator):
     array([[0. , 0.5]])
     """
 
+    map_: PiecewiseMap
+
     def __init__(
         self,
         *,

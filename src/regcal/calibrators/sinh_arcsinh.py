@@ -57,6 +57,8 @@ class SinhArcsinhCalibrator(ProbitCalibrator):
     array([2.])
     """
 
+    map_: SinhArcsinhMap
+
     def __init__(
         self,
         *,
