@@ -11,6 +11,7 @@ from regcal import AutoCalibrator, Distribution, Outcomes
 from regcal.cli._console import note, note_table
 from regcal.cli._rows import Columns, distributions, fitted
 from regcal.metrics import interval_coverage
+from regcal.notebook import rows_text
 from regcal.tables import HeldOutScore, TableCalibrator, TableModel, outcome_columns
 
 # Every fifth row is held out to judge, if that leaves enough to judge by.
@@ -82,6 +83,7 @@ def note_scores(model: TableModel) -> None:
     scores: Sequence[HeldOutScore] = model.scores_
     if not scores:
         note("There are too few rows to hold some out and judge by them.")
+        note(f"Rows to learn from: {rows_text(model.n_rows_seen_)}.")
         return
     rows = [(s.name, f"{s.before:.4g}", f"{s.after:.4g}", s.better) for s in scores]
     note_table(("", "before", "after", "better"), rows)

@@ -4,7 +4,7 @@ import json
 
 import pandas as pd
 from numpy.testing import assert_allclose
-from shell import CALIBRATE, PREDICTIONS
+from shell import CALIBRATE, PREDICTIONS, SMALL
 
 import regcal
 from regcal.cli._held_out import hold_out
@@ -60,3 +60,12 @@ def test_calibrate_judges_the_method_that_it_keeps(run):
         assert_allclose(scores[name]["before"], metric(y[judged], dist[judged]).mean())
         assert_allclose(scores[name]["after"], metric(y[judged], after).mean(), rtol=1e-5)
     assert regcal.file_info(run.folder / "m")["scores"] == told["scores"]
+
+
+def test_calibrate_tells_what_to_expect_of_few_rows(run):
+    """Four rows cannot tell whether 90 % intervals hold half or all outcomes."""
+    run.write("t.csv", SMALL)
+
+    told = run.good("calibrate t.csv --target y --mean mu --std sigma --calibrator scale").err
+
+    assert "4, few: what 90 % intervals hold is known to ± 30 % only" in told
