@@ -14,6 +14,11 @@ from regcal.metrics.calibration import (
     quantile_calibration_test,
 )
 from regcal.metrics.compare import ComparedMetric, Comparison, compare
+from regcal.metrics.isotonic import (
+    BrierDecomposition,
+    brier_decomposition,
+    isotonic_reliability_curve,
+)
 from regcal.metrics.scorers import (
     DistributionScorer,
     crps_scorer,
@@ -35,11 +40,8 @@ from regcal.metrics.scores import (
     threshold_weighted_crps,
 )
 from regcal.metrics.thresholds import (
-    BrierDecomposition,
     ReliabilityCurve,
     ThresholdCalibrationTest,
-    brier_decomposition,
-    isotonic_reliability_curve,
     reliability_curve,
     threshold_calibration_error,
     threshold_calibration_test,

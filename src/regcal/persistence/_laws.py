@@ -94,7 +94,8 @@ def _bins_fit(model: KBinsDiscretizer) -> bool:
 
 
 def _is_a_grid(surface: Surface) -> bool:
-    return all(map(_equally_spaced, (surface.u, surface.t)))
+    spaced = all(map(_equally_spaced, (surface.u, surface.t)))
+    return spaced and surface.ends[0] < surface.ends[1]
 
 
 def _equally_spaced(axis: np.ndarray) -> bool:
@@ -326,7 +327,7 @@ LAWS: dict[type, Callable[[Any], bool]] = {
     Histogram: _histogram_fits,
     ScipyDistribution: _family_allows,
     Stacked: _stack_fits,
-    MapAxes: lambda axes: bool(axes.low < axes.high),
+    MapAxes: lambda axes: bool(axes.low < axes.high and axes.ends[0] < axes.ends[1]),
     Outcomes: lambda outcomes: bool((outcomes.lower <= outcomes.upper).all()),
     Support: lambda support: bool(support.low < support.high),
     LaplacePosterior: _posterior_fits,

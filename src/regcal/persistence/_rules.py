@@ -167,6 +167,7 @@ RULES: dict[type, dict[str, Check]] = {
         "slopes": Several(Number(least=1.0 / FARTHEST, most=FARTHEST), 2),
         "start": Instance(ProbitMap),
         "axis": Instance(Axis),
+        "ends": Several(number_or_infinite, 2),
     },
     Axis: {"centre": Number(), "width": above_zero},
     RowLines: {
@@ -297,7 +298,12 @@ RULES: dict[type, dict[str, Check]] = {
     },
     LeastSquaresDecoder: {"weighted": Instance(bool)},
     Reweighting: {"maps": _SOME_MAPS},
-    MapAxes: {"low": Number(), "high": Number(), "axis": Instance(Axis)},
+    MapAxes: {
+        "low": Number(),
+        "high": Number(),
+        "axis": Instance(Axis),
+        "ends": Several(number_or_infinite, 2),
+    },
     Support: {
         "low": number_or_infinite,
         "high": number_or_infinite,
