@@ -14,6 +14,12 @@ from regcal.metrics.calibration import (
     quantile_calibration_test,
 )
 from regcal.metrics.compare import ComparedMetric, Comparison, compare
+from regcal.metrics.joint import (
+    JointCalibrationTest,
+    Noticed,
+    Statement,
+    joint_calibration_test,
+)
 from regcal.metrics.scorers import (
     DistributionScorer,
     crps_scorer,
@@ -52,9 +58,12 @@ __all__ = [
     "Comparison",
     "CoverageCurve",
     "DistributionScorer",
+    "JointCalibrationTest",
     "MeanScore",
+    "Noticed",
     "PitHistogram",
     "ReliabilityCurve",
+    "Statement",
     "ThresholdCalibrationTest",
     "UniformityTest",
     "brier_decomposition",
@@ -68,6 +77,7 @@ __all__ = [
     "interval_score_scorer",
     "interval_width",
     "isotonic_reliability_curve",
+    "joint_calibration_test",
     "log_score",
     "log_score_scorer",
     "mean_score",
