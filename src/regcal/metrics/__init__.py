@@ -14,6 +14,11 @@ from regcal.metrics.calibration import (
     quantile_calibration_test,
 )
 from regcal.metrics.compare import ComparedMetric, Comparison, compare
+from regcal.metrics.isotonic import (
+    BrierDecomposition,
+    brier_decomposition,
+    isotonic_reliability_curve,
+)
 from regcal.metrics.joint import (
     JointCalibrationTest,
     Noticed,
@@ -41,11 +46,8 @@ from regcal.metrics.scores import (
     threshold_weighted_crps,
 )
 from regcal.metrics.thresholds import (
-    BrierDecomposition,
     ReliabilityCurve,
     ThresholdCalibrationTest,
-    brier_decomposition,
-    isotonic_reliability_curve,
     reliability_curve,
     threshold_calibration_error,
     threshold_calibration_test,
