@@ -471,11 +471,9 @@ class Distribution(WithoutCaches, ABC):
         """Return the log of the derivative of `probit`."""
         return self._evaluate("_logslope", *self._as_points(points))
 
-    def probit_and_logslope(self, y: ArrayLike) -> tuple[Array, Array]:
-        """Return `probit` and `logslope` at one point per row, at the cost of one of them."""
-        points, _ = self._as_points(y, "y")
-        n_rows = len(self)
-        points = np.broadcast_to(points, (n_rows, 1))
+    def probit_and_logslope(self, y: Array) -> tuple[Array, Array]:
+        """Return `probit` and `logslope` at checked points, one a row, at the cost of one."""
+        points, n_rows = y[:, np.newaxis], len(y)
         z, logslope = np.empty((2, n_rows))
         block = self._block_of(1)
         for start in range(0, n_rows, block):

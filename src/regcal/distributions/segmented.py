@@ -198,7 +198,8 @@ class Segmented(Distribution):
     @cached_property
     def _lost(self) -> np.ndarray:
         """Rows that need logarithms: a segment that counts has next to nothing of the base."""
-        return (self._base_masses.short & (self._log_new > -np.inf)).any(axis=1)
+        lost: np.ndarray = self._base_masses.short & (self._log_new > -np.inf)
+        return np.any(lost, axis=1)
 
     @cached_property
     def _logs(self) -> _Logs:

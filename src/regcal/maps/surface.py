@@ -51,6 +51,8 @@ class Surface(WithoutCaches):
         An increasing map that is applied to the base's probit first: u is its image.
     axis : Axis
         From targets to their places; by default the places are the targets.
+    ends : tuple of float
+        Targets beyond which nothing is seen, so that no curve has to follow the map there.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class Surface(WithoutCaches):
     slopes: tuple[float, float]
     start: ProbitMap = IDENTITY
     axis: Axis = LINEAR
+    ends: tuple[float, float] = (-np.inf, np.inf)
 
     @cached_property
     def table(self) -> "SurfaceTable":
@@ -92,7 +95,12 @@ class Surface(WithoutCaches):
 
     @cached_property
     def _starts_gently(self) -> bool:
-        return is_gentle(self.start, float(np.abs(self.u).max()))
+        return is_gentle(*self._started)
+
+    @cached_property
+    def _started(self) -> tuple[Array, Array, Array]:
+        """The knots of a table along u; the base's probit z there, and du / dz."""
+        return started(self.start, float(np.abs(self.u).max()))
 
 
 @dataclass(frozen=True)
@@ -105,13 +113,12 @@ class SurfaceTable(WithoutCaches):
     h: Array  # h, dh/du and dh/dt, each at knots × targets, one after the other
     targets: tuple[float, float, int]  # the first place, the number per unit, how many
     axis: Axis
+    ends: tuple[float, float]
 
     @classmethod
     def of(cls, surface: Surface) -> "SurfaceTable":
         """Tabulate a map."""
-        limit = float(np.abs(surface.u).max())
-        u = _bent_grid(limit)
-        z, slope = _started(surface.start, u)
+        u, z, slope = surface._started
         n_targets = max(_MIN_TARGETS, _TARGETS_PER_STEP * (len(surface.t) - 1)) + 1
         t = np.linspace(surface.t[0], surface.t[-1], n_targets)
         spline = RectBivariateSpline(surface.u, surface.t, surface.h, s=0)
@@ -125,7 +132,7 @@ class SurfaceTable(WithoutCaches):
         )
         per_unit = (n_targets - 1) / float(surface.t[-1] - surface.t[0])
         places = (float(surface.t[0]), per_unit, n_targets)
-        return cls(z, u, slope, h, places, surface.axis)
+        return cls(z, u, slope, h, places, surface.axis, surface.ends)
 
     @cached_property
     def _guide(self) -> tuple[np.ndarray, int]:
@@ -216,15 +223,14 @@ def _bent_grid(limit: float) -> Array:
     return knots
 
 
-def _started(start: ProbitMap, u: Array) -> tuple[Array, Array]:
-    """Return the probits z of the base that a start maps to u, and du / dz."""
-    z = start.inverse(u)
-    return z, start.image_and_slope(z)[1]
-
-
-def is_gentle(start: ProbitMap, limit: float) -> bool:
-    """Tell whether a start, up to a limit of u, is well described by its knots in a table."""
+def started(start: ProbitMap, limit: float) -> tuple[Array, Array, Array]:
+    """Return knots u up to a limit, the base's probits z that a start maps to them, and du / dz."""
     u = _bent_grid(limit)
-    z, slope = _started(start, u)
+    z = start.inverse(u)
+    return u, z, start.image_and_slope(z)[1]
+
+
+def is_gentle(u: Array, z: Array, slope: Array) -> bool:
+    """Tell whether a start is well described by its knots in a table."""
     mean = np.diff(u) / np.diff(z)
     return bool((np.maximum(slope[1:], slope[:-1]) <= LARGEST_BEND * mean).all())

@@ -51,16 +51,17 @@ class Knots:
     kept: np.ndarray
 
     @classmethod
-    def increasing(cls, table: "SurfaceTable", h: Array) -> "Knots":
+    def increasing(cls, table: "SurfaceTable", h: Array, t: Array) -> "Knots":
         """Return curves through u + h that keep at least a share of the slope of u.
 
         ``eta - share * u`` is put halfway between its running maximum from the left and its
         running minimum from the right; knots that were increasing already stay where they are.
+        Knots whose targets t lie beyond an end yield to those that are seen: what the map says
+        there, where it has learnt nothing, must not change the probability of the end.
         """
         excess = h + ((1.0 - SMALLEST_SLOPE) * table.u)[:, np.newaxis]
-        rising = np.maximum.accumulate(excess, axis=0)
-        falling = np.minimum.accumulate(excess[::-1], axis=0)[::-1]
-        kept = rising == falling
+        rising, falling = _running_extremes(excess, t, table.ends)
+        kept = (rising == falling) & (rising == excess)
         rising += falling
         rising *= 0.5
         rising += (SMALLEST_SLOPE * table.u)[:, np.newaxis]
@@ -85,6 +86,24 @@ class Knots:
         """The mean slopes before all knots and after the last; the end ones have no other."""
         secants = np.diff(self.eta, axis=0) / np.diff(self.table.z)[:, np.newaxis]
         return np.concatenate([secants[:1], secants, secants[-1:]])
+
+
+def _running_extremes(excess: Array, t: Array, ends: tuple[float, float]) -> tuple[Array, Array]:
+    """Return the maximum from the left and the minimum from the right, down the columns.
+
+    Below the lower end both are the minimum from the right, above the upper one both are the
+    maximum from the left, and what is between the ends takes no notice of either.
+    """
+    below, above = t < ends[0], t > ends[1]
+    beyond = below | above
+    beyond &= ~beyond.all(axis=0)  # a row that is never seen has to increase nevertheless
+    if not beyond.any():
+        rising = np.maximum.accumulate(excess, axis=0)
+        return rising, np.minimum.accumulate(excess[::-1], axis=0)[::-1]
+    below, above = below & beyond, above & beyond
+    rising = np.maximum.accumulate(np.where(below, -np.inf, excess), axis=0)
+    falling = np.minimum.accumulate(np.where(above, np.inf, excess)[::-1], axis=0)[::-1]
+    return np.where(below, falling, rising), np.where(above, rising, falling)
 
 
 def at_knots(table: np.ndarray, k: np.ndarray) -> np.ndarray:
@@ -189,9 +208,8 @@ class SurfaceCurves:
     @cached_property
     def _knots(self) -> Knots:
         table = self.table
-        z = for_rows(table.z[np.newaxis, :], len(self.path))
-        h = table.value(np.arange(N_KNOTS)[:, np.newaxis], self.path.targets(z).T)
-        return Knots.increasing(table, h)
+        t = self.path.targets(for_rows(table.z[np.newaxis, :], len(self.path))).T
+        return Knots.increasing(table, table.value(np.arange(N_KNOTS)[:, np.newaxis], t), t)
 
     @cached_property
     def _all_pieces(self) -> Pieces:

@@ -234,6 +234,12 @@ class CalibratedRegressorCV(
             joined = clone(self).set_params(estimator=MultiQuantileRegressor(self.estimator))
             adopt(self, joined.fit(X, y, sample_weight, groups, **fit_params))
             return self
+        if isinstance(self.estimator, list | tuple):
+            msg = (
+                f"estimator is a {type(self.estimator).__name__}. Pass models of quantiles as a "
+                "dict from their levels, {0.1: low, 0.9: high}, and others one by one."
+            )
+            raise TypeError(msg)
         if self.guarantee is not None:
             fit_with_guarantee(self, X, y, sample_weight, groups, fit_params)
             return self
