@@ -59,6 +59,15 @@ class Statement:
         Where `observed` lies, and that of all other statements, for 95 of 100 calibrated models.
     p_value : float
         Adjusted for looking at all statements at once.
+
+    Examples
+    --------
+    >>> from regcal import Normal
+    >>> from regcal.metrics import joint_calibration_test
+    >>> test = joint_calibration_test([-1.0, -0.2, 0.2, 1.0], Normal([0.0] * 4, [1.0] * 4))
+    >>> one = test.of("coverage", 0.5)
+    >>> one.kind, one.place, one.observed
+    ('coverage', 0.5, 0.5)
     """
 
     kind: str
@@ -82,6 +91,16 @@ class Noticed:
     probability : float
         Mean error of P(Y <= t) at the threshold at which it is most in doubt; nan where next to
         nothing was seen.
+
+    Examples
+    --------
+    Four rows cannot tell that intervals are too wide:
+
+    >>> from regcal import Normal
+    >>> from regcal.metrics import joint_calibration_test
+    >>> test = joint_calibration_test([-1.0, -0.2, 0.2, 1.0], Normal([0.0] * 4, [1.0] * 4))
+    >>> test.noticed.too_wide
+    nan
     """
 
     too_narrow: float
