@@ -90,12 +90,13 @@ nitpicky = True
 nitpick_ignore_regex = [
     # base classes that users do not meet
     ("py:class", r"(abc|numpy|sklearn|builtins|regcal\..*\._|regcal\._).*"),
-    ("py:class", r"regcal\..*\.(BinaryMap|ProcessCalibrator|ProbitCalibrator|ProbitDistribution|Bounded)"),
+    ("py:class", r"regcal\..*\.(BinaryMap|(Process|Probit)Calibrator|ProbitDistribution|Bounded)"),
     ("py:class", r"regcal\.tables\..*(Outcome|Prediction)Columns"),
     # names in docstrings that are no pages here: of other packages, of parameters, of modules
     ("py:obj", r"(sklearn|scipy)\..*|FULL|QUICK"),
     ("py:obj", r"regcal\.(grids|maps|metrics|maps\.Axis|support\.find_ends)"),
-    ("py:obj", r"cdf|pdf|logpdf|flat|code|costs|guarantee|random_state|support|time|_fit|_transform"),
+    ("py:obj", r"cdf|pdf|logpdf|flat|_fit|_transform"),
+    ("py:obj", r"code|costs|guarantee|random_state|support|time"),
 ]
 
 # Pages that other parts of the project bring.
