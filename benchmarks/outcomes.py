@@ -109,39 +109,41 @@ def simulated_rain(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def rain() -> None:
-    draws, y = simulated_rain(800, 0)
-    new_draws, new_y = simulated_rain(1000, 1)
-    _rain_table("simulated ensembles", (draws, y), (new_draws, new_y))
+    _rain_table("simulated ensembles", [(simulated_rain(800, 0), simulated_rain(1000, 1))])
     data = load_devset("rain")
-    ensemble = data.X.filter(like="rainfc").to_numpy()
-    ensemble, seen = ensemble[::5], data.y[::5]
+    ensemble, seen = data.X.filter(like="rainfc").to_numpy()[::5], data.y[::5]
     half = len(ensemble) // 2
-    for title, parts in (
-        ("second half by time", (slice(half), slice(half, None))),
-        ("every other one of them", (slice(0, None, 2), slice(1, None, 2))),
-    ):
-        _rain_table(
-            f"every fifth day of RainIbk, {title}",
-            *((ensemble[part], seen[part]) for part in parts),
-        )
+    by_time, in_turn = (
+        [(ensemble[part], seen[part]) for part in parts]
+        for parts in ((slice(half), slice(half, None)), (slice(0, None, 2), slice(1, None, 2)))
+    )
+    _rain_table("every fifth day of RainIbk, second half by time", [tuple(by_time)])
+    both_ways = [tuple(in_turn), tuple(in_turn[::-1])]
+    _rain_table("every fifth day of RainIbk, from every other one to those between", both_ways)
 
 
-def _rain_table(title: str, known: tuple, new: tuple) -> None:
-    share = np.mean(known[0] == 0)
+def _rain_table(title: str, splits: list) -> None:
+    """Show scores of new rows, of all splits into rows to learn from and new ones."""
+    y = np.concatenate([new[1] for _, new in splits])
     lines = []
     for method in METHODS:
-        cal = regcal.get_calibrator(method).fit(regcal.Samples(known[0]), known[1])
-        dist = cal.transform(regcal.Samples(new[0]))
-        zero = dist.cdf(0.0)
+        parts = []
+        for (draws, known), (new_draws, new) in splits:
+            cal = regcal.get_calibrator(method).fit(regcal.Samples(draws), known)
+            dist = cal.transform(regcal.Samples(new_draws))
+            parts.append((regcal.log_score(new, dist), dist.cdf(0.0), dist.cdf(-1e-9)))
+        score, zero, below = (np.concatenate(column) for column in zip(*parts, strict=True))
         lines.append(
-            f"{method:12} {regcal.log_score(new[1], dist).mean():7.3f} "
-            f"{log_loss(new[1] == 0, zero):9.3f} "
-            f"{zero.mean() - np.mean(new[1] == 0):+8.3f} {dist.cdf(-1e-9).max():9.2g}"
+            f"{method:12} {score.mean():7.3f} {log_loss(y == 0, zero):9.3f} "
+            f"{zero.mean() - np.mean(y == 0):+8.3f} {below.max():9.2g}"
         )
     head = f"{'method':12} {'log':>7} {'log loss':>9} {'P(0)-obs':>8} {'below 0':>9}"
-    dry = [100 * np.mean(y == 0) for _, y in (known, new)]
-    of_days = f"{dry[0]:.1f} % of days dry when learnt, {dry[1]:.1f} % when judged"
-    show(f"{title}: {100 * share:.0f} % of draws 0, {of_days}", head, lines)
+    learnt = np.concatenate([known[1] for known, _ in splits])
+    draws = 100 * np.mean(np.concatenate([known[0] for known, _ in splits]) == 0)
+    dry = (
+        f"{100 * np.mean(learnt == 0):.1f} % of days dry when learnt, {100 * np.mean(y == 0):.1f} %"
+    )
+    show(f"{title}: {draws:.0f} % of draws 0, {dry} when judged", head, lines)
 
 
 # --------------------------------------------------------------------------------------- censoring
