@@ -155,8 +155,9 @@ def _averages(dist: Distribution, y: Array, root: float, points: Array, tails: T
     """Return averages over rows, with errors that fall with the root of their number."""
     # E Y - y is the integral of 1(y <= t) - P(Y <= t)
     below = y[:, np.newaxis] <= points
-    excess = (below - dist.cdf(points[np.newaxis, :])) @ np.gradient(points)
-    beyond = tails.beyond(dist)
+    with np.errstate(all="ignore"):  # functions of users may overflow far out
+        excess = (below - dist.cdf(points[np.newaxis, :])) @ np.gradient(points)
+        beyond = tails.beyond(dist)
     return Averages(
         float(excess.mean()),
         float(excess.std() / root),

@@ -307,8 +307,8 @@ class AutoCalibrator(Calibrator):
         self.chosen_ = " + ".join(name for (name, _), _ in used)
         if len(used) == 1:
             return given_support(clone(used[0][0][1]), support)
-        parts, weights = zip(*used, strict=True)
-        return given_support(StackCalibrator(list(parts), list(weights)), support)
+        averaged, weights = zip(*used, strict=True)
+        return given_support(StackCalibrator(list(averaged), list(weights)), support)
 
     def _compared(self, observed: Observed) -> list[tuple[str, Calibrator]]:
         """Return the candidates for what was observed."""

@@ -375,8 +375,9 @@ def deal(rows: HeldOut, n_folds: int, seed: int) -> tuple[HeldOut, np.ndarray]:
     Many equal rows are a mass, which no fold may hold alone: what they weigh is dealt row by row,
     and a row of each fold stands for its share.
     """
-    grouped = rows.groups is not None and np.ptp(rows.groups) > 0
-    units = np.unique(rows.groups, return_inverse=True)[1] if grouped else rows.distinct
+    units, grouped = rows.distinct, rows.groups is not None and np.ptp(rows.groups) > 0
+    if grouped:
+        units = np.unique(np.asarray(rows.groups), return_inverse=True)[1]
     random = np.random.default_rng(seed)
     folds = (random.permutation(int(units.max()) + 1) % n_folds)[units]
     totals = np.bincount(units, rows.weights)
