@@ -19,6 +19,12 @@ from regcal.metrics.isotonic import (
     brier_decomposition,
     isotonic_reliability_curve,
 )
+from regcal.metrics.joint import (
+    JointCalibrationTest,
+    Noticed,
+    Statement,
+    joint_calibration_test,
+)
 from regcal.metrics.scorers import (
     DistributionScorer,
     crps_scorer,
@@ -54,9 +60,12 @@ __all__ = [
     "Comparison",
     "CoverageCurve",
     "DistributionScorer",
+    "JointCalibrationTest",
     "MeanScore",
+    "Noticed",
     "PitHistogram",
     "ReliabilityCurve",
+    "Statement",
     "ThresholdCalibrationTest",
     "UniformityTest",
     "brier_decomposition",
@@ -70,6 +79,7 @@ __all__ = [
     "interval_score_scorer",
     "interval_width",
     "isotonic_reliability_curve",
+    "joint_calibration_test",
     "log_score",
     "log_score_scorer",
     "mean_score",

@@ -90,7 +90,7 @@ def _estimated(
     seen = pit_intervals(outcomes, dist)
     for k, t in enumerate(thresholds):
         known = ends.known(t)
-        bin_of = _bin_of(predicted[:, k], bins)
+        bin_of = probability_bin(predicted[:, k], bins)
         expected = expected_labels(predicted[:, k], happened[:, k], known, seen)
         for b in np.unique(bin_of[~known]):
             rows = np.flatnonzero(bin_of == b)
@@ -144,7 +144,8 @@ def _predicted_split(dist: Distribution, weights: Array, q: Array) -> Split:
     return split
 
 
-def _bin_of(predicted: Array, bins: int) -> np.ndarray:
+def probability_bin(predicted: Array, bins: int) -> np.ndarray:
+    """Return in which of equally wide bins each probability lies."""
     return np.minimum((predicted * bins).astype(np.intp), bins - 1)
 
 
@@ -155,7 +156,7 @@ class ProbabilityBins:
         n_thresholds = len(forecasts.thresholds)
         self.shape = (n_thresholds, bins)
         self._row_weights = forecasts.weights
-        bin_of = _bin_of(forecasts.predicted, bins)
+        bin_of = probability_bin(forecasts.predicted, bins)
         self._cells = (bin_of + np.arange(n_thresholds) * bins).ravel()
         weights, q = forecasts.weights[:, np.newaxis], forecasts.predicted
         self.weight = self._totals(np.broadcast_to(weights, q.shape))
@@ -382,6 +383,26 @@ def calibration_error(forecasts: Forecasts, bins: int) -> float:
 
 
 @dataclass(frozen=True)
+class ThresholdErrors:
+    """Errors at each threshold, as `ThresholdCalibrationTest` has them."""
+
+    thresholds: Array
+    errors: Array
+    biases: Array
+
+
+def errors_by_threshold(forecasts: Forecasts, table: ProbabilityBins) -> ThresholdErrors:
+    """Return how far frequencies are from P(Y <= t) at each threshold, noise removed."""
+    squared = table.squared_gaps(forecasts.happened) - table.expected_noise()
+    gaps = forecasts.predicted - forecasts.happened
+    return ThresholdErrors(
+        forecasts.thresholds,
+        np.sqrt(np.maximum(squared, 0.0)),
+        np.average(gaps, axis=0, weights=forecasts.weights),
+    )
+
+
+@dataclass(frozen=True)
 class ThresholdCalibrationTest(CalibrationTest):
     """The threshold calibration error against chance, in all and at each threshold.
 
@@ -459,14 +480,12 @@ def threshold_calibration_test(
     forecasts = forecasts_at(y, dist, thresholds, sample_weight, check_count(bins, "bins"))
     table = ProbabilityBins(forecasts, bins)
     squared, noise = table.squared_gaps(forecasts.happened), table.expected_noise()
+    by_threshold = errors_by_threshold(forecasts, table)
     simulated = _simulated_gaps(forecasts, table, n_simulations, child_generator(random_state))
     overall = compared_with_chance(*map(table.over_thresholds, (squared, noise, simulated)))
-    gaps = forecasts.predicted - forecasts.happened
     return ThresholdCalibrationTest(
         **vars(overall),
-        thresholds=forecasts.thresholds,
-        errors=np.sqrt(np.maximum(squared - noise, 0.0)),
-        biases=np.average(gaps, axis=0, weights=forecasts.weights),
+        **vars(by_threshold),
         p_values=_adjusted_p_values(squared, simulated),
     )
 
