@@ -14,10 +14,9 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import ThreadpoolController
 
-from regcal._inspection import Auditable, FittedCard
+from regcal._inspection import Auditable, FittedCard, check_has_learnt
 from regcal.calibrators.cells import Coordinates
 from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.observed import Observed, check_observed
@@ -315,7 +314,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         -------
         Distribution
         """
-        check_is_fitted(self, "n_rows_seen_")
+        check_has_learnt(self, "n_rows_seen_")
         dist = as_distribution(dist)
         return self._transform(dist, self._read(covariates, len(dist)))
 
