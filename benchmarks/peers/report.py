@@ -4,6 +4,7 @@ import argparse
 import os
 import platform
 from collections.abc import Iterable
+from datetime import date
 from pathlib import Path
 
 import matplotlib as mpl
@@ -89,7 +90,7 @@ def opening(results: Results) -> str:
     listed = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
     return f"""# regcal and its peers
 
-Written by `make bench`; do not edit. {state}
+Written by `make bench` on {date.today()}; do not edit. {state}
 How it was measured, and how the peers were treated, is in [README.md](README.md).
 
 {os.cpu_count()} cores, one used; Python {platform.python_version()}; {listed}.

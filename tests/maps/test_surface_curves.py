@@ -10,7 +10,7 @@ from rows import flat_map, integral_of_density, map_value
 from regcal import Normal
 from regcal.distributions import Transformed
 from regcal.maps import PiecewiseMap, Surface
-from regcal.maps.surface import is_gentle
+from regcal.maps.surface import is_gentle, started
 from regcal.maps.surface_curves import N_KNOTS, SMALLEST_SLOPE, Knots
 
 # ------------------------------------------------------------------------- the warp
@@ -24,7 +24,7 @@ def test_start_is_applied_first():
 
     warped = Transformed(BASE, warp)
 
-    assert is_gentle(start, 6.0)
+    assert is_gentle(*started(start, 6.0))
     assert_allclose(warped.probit(POINTS), wanted.probit(POINTS), atol=2e-3)
     assert_allclose(warped.logslope(POINTS), wanted.logslope(POINTS), atol=0.05)
 

@@ -81,12 +81,7 @@ class ConditionalCalibrator(Calibrator):
         ``"predicted median"`` and ``"predicted spread"``.
     random_state : int, default=0
         Decides which rows form the folds. Equal rows stay together.
-    support : {"auto", None} or (low, high), default="auto"
-        Ends at which outcomes beyond are seen, such as 0 for rain: found where outcomes pile up,
-        none, or given; write an end that there is none of as None.
-    step : float or "auto", optional
-        Distance of the values that outcomes are rounded to: 1 for counts. The result then is a
-        distribution of these values.
+    support, step : as in every calibrator
 
     Attributes
     ----------
@@ -145,12 +140,12 @@ class ConditionalCalibrator(Calibrator):
     def _solve(self, observed: Observed) -> None:
         support = observed.targets.support
         rows = observed.modest_rows.merged()
+        n_folds = _N_FOLDS if len(rows) < _MANY_ROWS else _N_FOLDS_OF_MANY
+        rows, folds = deal(rows, n_folds, self.random_state)
         fits = {"none": self._fit_after(rows, None, support)}
         columns = self._columns(rows.dist, rows.covariates)
         learners = self._learners(columns)
         if columns is not None and rows.weights.sum() >= _FEWEST_ROWS:
-            n_folds = _N_FOLDS if len(rows) < _MANY_ROWS else _N_FOLDS_OF_MANY
-            folds = deal(rows, n_folds, self.random_state)
             seen = probits_of(rows.through(support))
             found = cross_fitted(list(learners.values()), columns, seen, folds)
             fits[" and ".join(learners)] = self._fit_after(rows, found, support)

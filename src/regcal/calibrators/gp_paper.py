@@ -75,12 +75,7 @@ class PaperGPCalibrator(Calibrator):
     verbose : int, default=0
         Whether to tell on standard error what is being fitted. With 0, a terminal shows it if
         that takes longer than two seconds, and nothing is written elsewhere.
-    support : {"auto", None} or (low, high), default="auto"
-        Ends at which outcomes beyond are seen, such as 0 for rain: found where outcomes pile up,
-        none, or given; write an end that there is none of as None.
-    step : float or "auto", optional
-        Distance of the values that outcomes are rounded to: 1 for counts. The result then is a
-        distribution of these values.
+    support, step : as in every calibrator
 
     Attributes
     ----------

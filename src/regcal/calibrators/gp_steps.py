@@ -128,8 +128,8 @@ def choose_start(outcomes: Points, intervals: Points) -> ProbitMap:
 def total_gain(mapping: ProbitMap, outcomes: Points, intervals: Points) -> float:
     """Return what a map adds to the log-likelihood of outcomes and intervals."""
     gain = outcomes.weights @ log_change(mapping, outcomes.values[0])
-    low, high = intervals.values[0], intervals.values[2]
-    between = log_interval(mapping(low), mapping(high)) - log_interval(low, high)
+    ends = intervals.values[[0, 2]]
+    between = log_interval(*mapping(ends)) - log_interval(*ends)
     return float(gain + intervals.weights @ between)
 
 
@@ -331,11 +331,13 @@ def with_bounded_tails(surface: Surface, outcomes: Points, intervals: Points) ->
 
 def mean_gain(surface: Surface, rows: HeldOut) -> float:
     """Return the mean gain in log density over the start alone, on the rows it was learnt from."""
-    some = rows.take(np.arange(0, len(rows), max(1, len(rows) // _CHECKED_ROWS)))
-    whole, start = (Transformed(some.dist, one) for one in (surface, surface.start))
+    every = len(rows) // _CHECKED_ROWS
+    some = rows.take(slice(None, None, every)) if every > 1 else rows
+    whole, z = Transformed(some.dist, surface), some.z
     with np.errstate(invalid="ignore"):
-        gain = whole.log_change(some.z) - log_change(surface.start, some.z)
+        gain = whole.log_change(z) - log_change(surface.start, z)
         if not some.exact.all():
             part, exact = some.take(~some.exact), some.exact
-            gain[~exact] = part.log_scores(whole[~exact]) - part.log_scores(start[~exact])
+            before = Transformed(part.dist, surface.start)
+            gain[~exact] = part.log_scores(whole[~exact]) - part.log_scores(before)
     return float(np.average(np.where(np.isfinite(gain), gain, 0.0), weights=some.weights))

@@ -26,12 +26,18 @@ _MAX_PARTS = 256
 # It is how many rows a short memory keeps.
 _NEXT_TO_NOTHING = 2.0**-14
 
+# So many equal rows, and such a share of all, are a mass.
+_FEWEST_OF_MASS, _SHARE_OF_MASS = 10.0, 0.02
+
 # Sampled rows of classes that cannot be joined are tabulated at these probits.
 _PROBITS = np.linspace(-6.0, 6.0, 97)
 
 # Numbers that agree in so many bits, about seven digits, count as equal. Other processors round
 # differently in the last digit, and what was equal must not become different by that.
 _EQUAL_BITS = 24
+
+# What is derived of rows whatever their weights.
+_OF_NO_WEIGHT = ("y", "exact", "_at_outcomes", "n_possible", "distinct")
 
 
 def without_last_digits(values: Array) -> Array:
@@ -69,9 +75,9 @@ class HeldOut(WithoutCaches):
     ) -> "HeldOut":
         """Return the rows that count, after checking what the user passed."""
         dist = as_distribution(dist)
-        outcomes = check_outcomes(y, len(dist))
-        weights = check_weights(sample_weight, len(dist))
-        known = None if covariates is None else Covariates.of(covariates, len(dist))
+        n_rows = len(dist)
+        outcomes, weights = check_outcomes(y, n_rows), check_weights(sample_weight, n_rows)
+        known = None if covariates is None else Covariates.of(covariates, n_rows)
         return cls(dist, outcomes, weights, known).counted()
 
     @classmethod
@@ -110,7 +116,8 @@ class HeldOut(WithoutCaches):
     @cached_property
     def exact(self) -> np.ndarray:
         """Whether the outcome is a point that has a density, rather than an interval or a mass."""
-        return self.seen.exact_rows & ~(self.dist.mass(self.y) > 0)
+        masses = np.exp(self.dist._evaluate("_logmass", self.y[:, np.newaxis], True))
+        return self.seen.exact_rows & ~(masses > 0)
 
     @cached_property
     def _at_outcomes(self) -> tuple[Array, Array]:
@@ -195,7 +202,9 @@ class HeldOut(WithoutCaches):
 
     def reweighted(self, weights: Array) -> "HeldOut":
         """Return the rows with other weights."""
-        return self._with_known(replace(self, weights=weights), slice(None))
+        part = replace(self, weights=weights)
+        vars(part).update({name: vars(self)[name] for name in _OF_NO_WEIGHT if name in vars(self)})
+        return part
 
     def with_dist(self, dist: Distribution) -> "HeldOut":
         """Return the rows with the same predictions in another form."""
@@ -366,13 +375,29 @@ def _plain(dist: Distribution) -> Distribution:
     return Quantiles(ndtr(_PROBITS), dist.from_probit(_PROBITS[np.newaxis, :]))
 
 
-def deal(rows: HeldOut, n_folds: int, seed: int) -> np.ndarray:
-    """Return a fold per row, at random but for equal rows and for groups, which stay together."""
-    units = rows.distinct
-    if rows.groups is not None and np.ptp(rows.groups) > 0:
-        units = np.unique(rows.groups, return_inverse=True)[1]
-    order = np.random.default_rng(seed).permutation(int(units.max()) + 1)
-    return (order % n_folds)[units]
+def deal(rows: HeldOut, n_folds: int, seed: int) -> tuple[HeldOut, np.ndarray]:
+    """Return rows, and a fold for each: at random, but equal rows and groups stay together.
+
+    Many equal rows are a mass, which no fold may hold alone: what they weigh is dealt row by row,
+    and a row of each fold stands for its share.
+    """
+    units, grouped = rows.distinct, rows.groups is not None and np.ptp(rows.groups) > 0
+    if grouped:
+        units = np.unique(np.asarray(rows.groups), return_inverse=True)[1]
+    random = np.random.default_rng(seed)
+    folds = (random.permutation(int(units.max()) + 1) % n_folds)[units]
+    totals = np.bincount(units, rows.weights)
+    masses = np.flatnonzero(totals >= max(_FEWEST_OF_MASS, _SHARE_OF_MASS * totals.sum()))
+    if grouped or len(masses) == 0:
+        return rows, folds
+    single = np.flatnonzero(~np.isin(units, masses))
+    first = np.unique(units, return_index=True)[1][masses]
+    counts = random.multinomial(np.round(totals[masses]).astype(int), np.full(n_folds, 1 / n_folds))
+    mass, fold = np.nonzero(counts)
+    share = counts[mass, fold] / counts.sum(axis=1)[mass]
+    weights = np.concatenate([rows.weights[single], share * totals[masses][mass]])
+    divided = rows.take(np.concatenate([single, first[mass]])).reweighted(weights)
+    return divided, np.concatenate([folds[single], fold])
 
 
 def uniforms_of(rows: HeldOut) -> Array:

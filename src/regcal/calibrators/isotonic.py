@@ -148,12 +148,7 @@ class IsotonicCalibrator(Calibrator):
     bandwidth : float, optional
         Of the Gaussian kernel that smooths segments, as a share of the range of outcomes on
         their axis. By default the one with the best log score on rows it did not learn from.
-    support : {"auto", None} or (low, high), default="auto"
-        Ends at which outcomes beyond are seen, such as 0 for rain: found where outcomes pile up,
-        none, or given; write an end that there is none of as None.
-    step : float or "auto", optional
-        Distance of the values that outcomes are rounded to: 1 for counts. The result then is a
-        distribution of these values.
+    support, step : as in every calibrator
 
     Attributes
     ----------
@@ -319,8 +314,8 @@ def _checked_bandwidth(bandwidth: Any) -> float:
 def choose_bandwidth(smoothing: Smoothing, rows: HeldOut) -> float:
     """Return the bandwidth with the best log score of rows that masses were not learnt from."""
     coordinates = smoothing.coordinates
+    rows, folds = deal(rows, _N_FOLDS, 0)
     segments = coordinates.segments(rows)
-    folds = deal(rows, _N_FOLDS, 0)
     kernels = [smoothing.kernel(bandwidth) for bandwidth in _BANDWIDTHS]
     gains = np.zeros(len(_BANDWIDTHS))
     for fold in np.unique(folds):

@@ -26,6 +26,7 @@ from regcal.calibrators.one_vs_rest import (
     OneVsRestCalibrator,
     Reweighting,
 )
+from regcal.calibrators.order_statistics import Side
 from regcal.calibrators.pit import PITCalibrator
 from regcal.calibrators.scale import ScaleCalibrator
 from regcal.calibrators.sinh_arcsinh import SinhArcsinhCalibrator
@@ -377,13 +378,18 @@ RULES: dict[type, dict[str, Check]] = {
         "gain_": Number(),
     },
     ConformalLevels: {
-        "low_": Numbers("rows", infinite=True),
-        "high_": Numbers("rows", infinite=True),
+        "lower_": Instance(Side),
+        "upper_": Instance(Side),
         "weights_": Numbers("rows", above=0.0),
         "weighted_": Instance(bool),
         "n_rows_": Count(1),
         "groups_": Either(nothing, Numbers("rows", "columns")),
         "names_": Several(Instance(str), "columns", least=0),
+    },
+    Side: {
+        "held": Numbers("rows", infinite=True),
+        "drawn": Numbers("rows", infinite=True),
+        "rests": Numbers("rows", infinite=True),
     },
     # streams
     Track: {

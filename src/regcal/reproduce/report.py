@@ -143,11 +143,11 @@ def _gains_at_best(scores: Scores, method: str, other: str) -> list[Mean]:
     return gains
 
 
-def _seconds(scores: Scores) -> Counter[str]:
+def _seconds(scores: Scores) -> dict[str, float]:
     """Return the computing time of each method."""
-    seconds: Counter[str] = Counter()
+    seconds: dict[str, float] = {}
     for cell, row in scores.rows.items():
-        seconds[cell.method] += row.seconds
+        seconds[cell.method] = seconds.get(cell.method, 0.0) + row.seconds
     return seconds
 
 
