@@ -9,7 +9,14 @@ import numpy as np
 from scipy.special import log_expit, log_ndtr, ndtri_exp
 
 from regcal._validation import Array
-from regcal.distributions._quadrature import Nodes, joined_columns
+from regcal.distributions._quadrature import (
+    WHOLE,
+    Effort,
+    Nodes,
+    Rule,
+    joined_columns,
+    panels_between,
+)
 from regcal.distributions._roots import solve_increasing
 from regcal.distributions.base import (
     CANCELLED,
@@ -24,6 +31,9 @@ from regcal.distributions.base import (
 # Below this mass a difference of tails is formed in log space.
 _SMALL = 1e-290
 _LOG_SMALL = float(np.log(_SMALL))
+
+# The sides of a point.
+_BELOW, _ABOVE = False, True
 
 # What integrals may leave out beyond the outermost quantiles of the base.
 _SMALL_SHARE = 1e-9
@@ -92,8 +102,8 @@ class _Table:
 
     @property
     def lost(self) -> np.ndarray:
-        """Rows that need logarithms: a segment that counts has next to nothing of the base."""
-        return ((self.new > -np.inf) & ((self.base < _LOG_SMALL) | self.deep)).any(axis=1)
+        """Segments that need logarithms: they count, and have next to nothing of the base."""
+        return (self.new > -np.inf) & ((self.base < _LOG_SMALL) | self.deep)
 
 
 class Segmented(Distribution):
@@ -193,7 +203,9 @@ class Segmented(Distribution):
         return np.broadcast_to(segments, (len(self), points.shape[1]))
 
     def _at(self, table: Array, segments: np.ndarray) -> Array:
-        return table[np.arange(len(table))[:, np.newaxis], segments]
+        # by numbers in a flat table, which are faster than pairs
+        starts = np.arange(len(table))[:, np.newaxis] * table.shape[1]
+        return table.ravel().take(segments + starts)
 
     def _even(self, segments: np.ndarray) -> np.ndarray:
         """Return where a segment's mass is spread evenly."""
@@ -242,24 +254,35 @@ class Segmented(Distribution):
             return np.clip((points - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)
 
     def _cdf(self, points: Array) -> Array:
-        return self._one_side(points, upper=False)
+        return self._masses(points, _BELOW)[0]
 
     def _sf(self, points: Array) -> Array:
-        return self._one_side(points, upper=True)
+        return self._masses(points, _ABOVE)[0]
 
-    def _one_side(self, points: Array, *, upper: bool) -> Array:
-        """Return the mass on one side of points, by logarithms where the base's mass underflows.
+    def _signed_tail(self, points: Array) -> Array:
+        lower, upper = self._masses(points, _BELOW, _ABOVE)
+        return np.where(upper < lower, -upper, lower)
+
+    def _masses(self, points: Array, *sides: bool) -> list[Array]:
+        """Return the masses on sides of points, by logarithms where the base's mass underflows.
 
         These are slow. Which way a row goes does not depend on the rows beside it.
         """
-        lost = np.flatnonzero(self._table.lost)
+        lost = np.flatnonzero(self._lost)
         if len(lost) == len(self):
-            return np.exp(self._logsf(points) if upper else self._logcdf(points))
-        mass = self._mass_beside(points, upper=upper)
+            return [np.exp(self._log_tails(points)[side]) for side in sides]
+        masses = self._masses_beside(points, sides)
         if len(lost):
             own = points if len(points) == 1 else points[lost]
-            mass[lost] = self._take(lost)._one_side(own, upper=upper)
-        return mass
+            for mass, exact in zip(masses, self._take(lost)._masses(own, *sides), strict=True):
+                mass[lost] = exact
+        return masses
+
+    @property
+    def _lost(self) -> np.ndarray:
+        """Rows that need logarithms; where masses are spread evenly, the base's does not matter."""
+        segments = self._table.lost
+        return (segments[:, [0, -1]] if self.uniform else segments).any(axis=1)
 
     def _new_tails(self, points: Array, here: Array) -> Array:
         """Return signed tails at points where the base has others, each on the base's side."""
@@ -275,24 +298,27 @@ class Segmented(Distribution):
         mass = outer + np.minimum(rate * beside, self._at(new, segments))
         return np.where(above, -mass, mass) / total
 
-    def _mass_beside(self, points: Array, *, upper: bool) -> Array:
-        """Return the mass on one side of points: of whole segments, and within their own."""
+    def _masses_beside(self, points: Array, sides: Sequence[bool]) -> list[Array]:
+        """Return the mass on each side of points: of whole segments, and within their own."""
         segments = self._segment(points)
-        outer, whole = self._sums(upper)
-        here = self.base._signed_tail(points)
-        if upper:
-            beside = mass_between(here, self._at(self._tails, segments + 1))
-        else:
-            beside = mass_between(self._at(self._tails, segments), here)
-        mass = np.exp(self._at(self._table.new, segments))
-        base = np.exp(self._at(self._table.base, segments))
-        share = beside / np.where(base > 0, base, 1.0)
-        if self.uniform:
-            even = self._even_share(points, segments)
-            share = np.where(self._even(segments), 1.0 - even if upper else even, share)
+        here, table = self.base._signed_tail(points), self._table
+        mass = self._at(np.exp(table.new), segments)
+        base = self._at(np.exp(table.base), segments)
+        base = np.where(base > 0, base, 1.0)
         low, high = self._edges(segments)
-        share = np.where(points <= low if upper else points >= high, 1.0, np.minimum(share, 1.0))
-        return np.minimum((self._at(outer, segments) + mass * share) / whole, 1.0)
+        evenly = self._even_share(points, segments) if self.uniform else None
+        masses = []
+        for upper in sides:
+            end = self._at(self._tails, segments + 1 if upper else segments)
+            share = (mass_between(here, end) if upper else mass_between(end, here)) / base
+            if evenly is not None:
+                even = 1.0 - evenly if upper else evenly
+                share = np.where(self._even(segments), even, share)
+            whole = points <= low if upper else points >= high
+            outer, total = self._sums(upper)
+            share = np.where(whole, 1.0, np.minimum(share, 1.0))
+            masses.append(np.minimum((self._at(outer, segments) + mass * share) / total, 1.0))
+        return masses
 
     def _sums(self, upper: bool) -> tuple[Array, Array]:
         """Return the mass of all segments on one side of each, and of all, which is next to 1."""
@@ -393,24 +419,71 @@ class Segmented(Distribution):
         return np.clip(solve_increasing(log_odds, below - above, low, high), low, high)
 
     def _row_work(self, n_points: int) -> int:
-        return self.base._row_work(n_points) + 8 * n_points + 12 * len(self.thresholds)
+        return self.base._row_work(n_points) + 2 * n_points + 4 * len(self.thresholds)
 
     def _nodes(
-        self, cuts: Array | None = None, region: Sequence[Array] = (), parts: int = 1
+        self, cuts: Array | None = None, region: Sequence[Array] = (), effort: Effort = WHOLE
     ) -> Nodes:
         """Return the base's nodes, cut at thresholds; by quantiles where those are in doubt.
 
         A base that has next to nothing where the new masses are tells too little of them.
         """
-        if parts > 2 or self.uniform:
-            return super()._nodes(cuts, region, max(1, parts // 4))
-        places = [self.thresholds[np.newaxis, :], _support(self.base)]
-        places += [] if cuts is None else [cuts]
-        nodes = self.base._nodes(joined_columns(places), region, parts)
-        tails = self._new_tails(nodes.points, nodes.tails)
+        if effort.careful:
+            return super()._nodes(cuts, region, effort)
+        nodes = (self._even_nodes if self.uniform else self._shaped_nodes)(cuts, region, effort)
         outside = np.abs(self._signed_tail(nodes.reach)).max(axis=1)
-        tails[self._table.lost | (outside > _SMALL_SHARE)] = np.nan
-        return replace(nodes, tails=tails)
+        nodes.tails[self._lost | (outside > _SMALL_SHARE)] = np.nan
+        return replace(nodes, quick=True)
+
+    def _shaped_nodes(self, cuts: Array | None, region: Sequence[Array], effort: Effort) -> Nodes:
+        """Return the base's nodes, cut at thresholds."""
+        places = [self.thresholds[np.newaxis, :], self._finite_support(), cuts]
+        nodes = self.base._nodes(_columns(places), region, effort)
+        return replace(nodes, tails=self._new_tails(nodes.points, nodes.tails))
+
+    def _even_nodes(self, cuts: Array | None, region: Sequence[Array], effort: Effort) -> Nodes:
+        """Return nodes in segments that are spread evenly, and the base's beyond them."""
+        grid = self.thresholds[np.newaxis, :]
+        edges = panels_between(grid, [self._finite_support(), cuts])
+        edges = np.clip(edges, *region) if region else edges
+        inner, outer = effort.split(edges.shape[1] - 1)
+        base = self.base._nodes(_columns([grid[:, [0, -1]], cuts]), region, outer)
+        beyond = (base.points <= grid[:, :1]) | (base.points >= grid[:, -1:])
+        own = self._even_values(inner.edges(edges), base.rule)
+        beside = (
+            base.points,
+            np.where(beyond, base.lengths, 0.0),
+            np.where(beyond, self._new_tails(base.points, base.tails), 0.0),
+            base.slack,
+        )
+        middle = np.clip(self._sums(False)[0] <= 0.5, 0, 1).sum(axis=1) - 1
+        points, lengths, tails, slack = map(joined_columns, zip(own, beside, strict=True))
+        centre = self.thresholds.take(middle, mode="clip")[:, np.newaxis]
+        return Nodes(points, lengths, tails, centre, base.reach, base.rule, slack)
+
+    def _even_values(self, edges: Array, rule: Rule) -> tuple[Array, Array, Array, Array]:
+        """Return points, lengths, tails and slack of panels within segments."""
+        starts, ends = (part.reshape(len(edges), -1) for part in (edges[..., :-1], edges[..., 1:]))
+        points, lengths = rule.between(edges)
+        segments = self._segment(0.5 * (starts + ends))
+        (lower, total), (upper, _) = self._sums(False), self._sums(True)
+        below, above, mass = (
+            self._at(table, segments)[:, :, np.newaxis]
+            for table in (lower / total, upper / total, np.exp(self._table.new) / total)
+        )
+        low, high = (edge[:, :, np.newaxis] for edge in self._edges(segments))
+        share = (rule.panels(points) - low) / np.where(high > low, high - low, 1.0)
+        share = np.clip(share, 0.0, 1.0)
+        below, above = below + share * mass, above + (1.0 - share) * mass
+        tails = np.where(above < below, -above, below).reshape(len(self), -1)
+        return points, np.broadcast_to(lengths, tails.shape), tails, np.zeros((1, starts.shape[1]))
+
+    def _first_edges(self) -> Array:
+        return self.base._first_edges()
+
+    def _jumps(self) -> Array | None:
+        parts = [self.thresholds[np.newaxis, :], self._finite_support(), self.base._jumps()]
+        return joined_kinks(parts, len(self))
 
     def _panel_edges(self, extra: Array | None = None) -> Array:
         # the base knows best where its density is narrow
@@ -418,8 +491,19 @@ class Segmented(Distribution):
         return np.sort(np.concatenate(edges, axis=1), axis=1)
 
     def _kinks(self) -> Array | None:
-        parts = [self.thresholds[np.newaxis, :], _support(self.base), self.base._kinks()]
+        parts = [self.thresholds[np.newaxis, :], self._finite_support(), self.base._kinks()]
         return joined_kinks(parts, len(self))
+
+    def _finite_support(self) -> Array | None:
+        """Return those ends of the support that are ends in any row, (n_rows, n_ends)."""
+        ends = _support(self.base)
+        ends = ends[:, np.isfinite(ends).any(axis=0)]
+        return ends if ends.shape[1] else None
+
+
+def _columns(parts: Sequence[Array | None]) -> Array:
+    """Return those parts that there are beside each other."""
+    return joined_columns([part for part in parts if part is not None])
 
 
 def keep_masses(base: Distribution, log_masses: Array) -> Array:
