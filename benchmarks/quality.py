@@ -29,6 +29,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -288,7 +289,8 @@ def page(found: dict, sets: list[str], bases: list[str]) -> str:
         "# Quality on real sets",
         "",
         f"Written by `python benchmarks/quality.py --sets {' '.join(sets)} --bases "
-        f"{' '.join(map(repr, bases))} --write`. Of the groups, only `report` was never looked at: "
+        f"{' '.join(map(repr, bases))} --write` on {date.today()} with regcal "
+        f"{regcal.__version__}. Of the groups, only `report` was never looked at: "
         "22 rules for the averages of `auto` were tried on `choose` and `paper`. Gains over the "
         "uncalibrated model (`identity`, seen through the same ends of the support): nats of log "
         "score, and CRPS in per cent, where less is better. *Far behind*: by two standard errors "

@@ -8,18 +8,22 @@ Drift: 3 000 rows one by one; predictions are N(x, 1), and the outcomes' spread 
 calibration ("gain"), and against one fit: under drift on the first 500 rows, without on the first
 half, judged on the second. Coverage is that of 90 % intervals of `OnlineCalibrator.interval`; the
 worst window is the worst of any 200 rows in a row. Times are CPU time of update, transform and
-interval. Peers: MAPIE's adaptive conformal inference with scores that move on, which needs mapie.
-Alarm: streams of 10 000 rows by a calibrator that was learnt from 500 others, and a spread that is
-1.5 times too small from a row on. Long: a million rows in batches of 1 000.
+interval. Peers: MAPIE's adaptive conformal inference with scores that move on (needs mapie), and
+puncc's ensemble batch prediction intervals with residuals that move on, where puncc is installed.
+Alarm: streams of 10 000 rows by calibrators that were learnt from 50 and from 500 others, with what
+they may be compared with, and a spread that is 1.5 times too small from a row on. Long: a million
+rows in batches of 1 000.
 """
 
 import argparse
 import resource
 import time
 from dataclasses import dataclass
+from functools import partial
 from unittest.mock import patch
 
 import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
 
 import regcal
 from regcal.online import CalibrationMonitor, OnlineCalibrator, tracks
@@ -62,7 +66,7 @@ class Told:
     scores: np.ndarray
     inside: np.ndarray
     bare: np.ndarray
-    widths: np.ndarray
+    ends: np.ndarray
     ms_per_row: float
 
     @property
@@ -87,7 +91,7 @@ def told(stream: Stream, calibrator: OnlineCalibrator) -> Told:
         spent += time.process_time() - began
     inside = (ends[:, 0] <= stream.y) & (stream.y <= ends[:, 1])
     bare = np.abs(pit - 0.5) <= 0.5 * COVERAGE
-    return Told(scores, inside, bare, np.diff(ends, axis=1)[:, 0], 1000.0 * spent / N_ROWS)
+    return Told(scores, inside, bare, ends, 1000.0 * spent / N_ROWS)
 
 
 def fitted_once(stream: Stream, name: str, n_rows: int) -> np.ndarray:
@@ -145,84 +149,106 @@ def measure_refits(n_streams: int) -> None:
             measure("drifting", "gp-density", "auto", n_streams)
 
 
-def measure_peers(n_streams: int) -> None:
-    """Print coverage and width of MAPIE's adaptive intervals beside ours, on the same streams."""
+class FirstColumn(RegressorMixin, BaseEstimator):
+    """Predicts what the base model predicts."""
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> "FirstColumn":
+        """Learn nothing."""
+        self.fitted_ = True
+        return self
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Return the first column."""
+        return X[:, 0]
+
+
+def mapie_ends(X: np.ndarray, y: np.ndarray, gamma: float) -> np.ndarray:
+    """Return intervals from the first row to be judged on, each told before its outcome."""
     from mapie.regression import TimeSeriesRegressor
-    from sklearn.base import BaseEstimator, RegressorMixin
 
-    class FirstColumn(RegressorMixin, BaseEstimator):
-        """Predicts what the base model predicts."""
+    peer = TimeSeriesRegressor(FirstColumn().fit(X, y), method="aci", cv="prefit")
+    peer.fit(X[:FIRST], y[:FIRST])
+    ends = np.empty((N_ROWS - FIRST, 2))
+    for row in range(FIRST, N_ROWS):
+        one = slice(row, row + 1)
+        _, found = peer.predict(X[one], confidence_level=COVERAGE, allow_infinite_bounds=True)
+        ends[row - FIRST] = found[0, :, 0]
+        peer.adapt_conformal_inference(X[one], y[one], gamma=gamma, confidence_level=COVERAGE)
+        peer.update(X[one], y[one])
+    return ends
 
-        def fit(self, X, y):
-            """Learn nothing."""
-            self.fitted_ = True
-            return self
 
-        def predict(self, X):
-            """Return the first column."""
-            return X[:, 0]
+def puncc_ends(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return intervals of the residuals of the last 500 rows."""
+    from deel.puncc.api.prediction import BasePredictor
+    from deel.puncc.regression import EnbPI
 
-    for gamma in (0.01, 0.05):
-        inside, widths, worst, infinite = [], [], [], 0
-        for seed in range(n_streams):
-            stream = Stream.drifting(seed)
-            X, y = stream.dist.loc[:, np.newaxis], stream.y
-            peer = TimeSeriesRegressor(FirstColumn().fit(X, y), method="aci", cv="prefit")
-            peer.fit(X[:FIRST], y[:FIRST])
-            ends = np.full((N_ROWS, 2), np.nan)
-            for row in range(FIRST, N_ROWS):
-                some = slice(row, row + 1)
-                _, found = peer.predict(
-                    X[some], confidence_level=COVERAGE, allow_infinite_bounds=True
-                )
-                ends[row] = found[0, :, 0]
-                peer.adapt_conformal_inference(
-                    X[some], y[some], gamma=gamma, confidence_level=COVERAGE
-                )
-                peer.update(X[some], y[some])
-            own = ((ends[:, 0] <= y) & (y <= ends[:, 1]))[FIRST:]
-            finite = np.isfinite(ends[FIRST:]).all(axis=1)
-            infinite += int((~finite).sum())
-            inside.append(own.mean())
-            widths.append(np.diff(ends[FIRST:][finite], axis=1).mean())
-            worst.append(np.convolve(own, np.ones(WINDOW) / WINDOW, "valid").min())
-        print(
-            f"MAPIE aci, gamma {gamma}: coverage {np.mean(inside):.3f}, worst window "
-            f"{min(worst):.3f}, mean width {np.mean(widths):.3f}, infinite {infinite}",
-            flush=True,
-        )
-    ours = [told(Stream.drifting(seed), OnlineCalibrator("pit")) for seed in range(n_streams)]
+    peer = EnbPI(BasePredictor(FirstColumn()), B=20, random_state=0)
+    peer.fit(X[:FIRST], y[:FIRST])
+    _, low, high = peer.predict(X[FIRST:], alpha=1.0 - COVERAGE, y_true=y[FIRST:], s=1)
+    return np.column_stack([low, high])
+
+
+def print_peer(label: str, answers: list[tuple[np.ndarray, np.ndarray]]) -> None:
+    """Print coverage and width of intervals, given with their outcomes for each stream."""
+    inside = [(ends[:, 0] <= y) & (y <= ends[:, 1]) for ends, y in answers]
+    worst = min(np.convolve(own, np.ones(WINDOW) / WINDOW, "valid").min() for own in inside)
+    widths = np.concatenate([np.diff(ends, axis=1)[:, 0] for ends, _ in answers])
+    finite = np.isfinite(widths)
     print(
-        f"OnlineCalibrator('pit'): coverage {np.mean([one.inside[FIRST:] for one in ours]):.3f}, "
-        f"worst window {min(one.worst for one in ours):.3f}, "
-        f"mean width {np.mean([one.widths[FIRST:] for one in ours]):.3f}, infinite 0",
+        f"{label}: coverage {np.mean(inside):.3f}, worst window {worst:.3f}, mean width "
+        f"{widths[finite].mean():.3f}, infinite {np.count_nonzero(~finite)}",
         flush=True,
     )
 
 
-def calibrated_pit(rng: np.random.Generator, name: str, n_learnt: int, n_rows: int) -> np.ndarray:
-    """Return PIT values of skewed rows after a calibrator was learnt from others."""
+def measure_peers(n_streams: int) -> None:
+    """Print coverage and width of adaptive intervals of other libraries beside ours."""
+    streams = [Stream.drifting(seed) for seed in range(n_streams)]
+    peers = {
+        f"MAPIE aci, gamma {gamma}": partial(mapie_ends, gamma=gamma) for gamma in (0.01, 0.05)
+    }
+    for label, ends_of in {**peers, "puncc EnbPI": puncc_ends}.items():
+        try:
+            answers = [(ends_of(one.dist.loc[:, np.newaxis], one.y), one.y) for one in streams]
+        except ModuleNotFoundError as error:
+            print(f"{label}: not measured, {error.name} is not installed")
+            continue
+        print_peer(label, [(ends, y[FIRST:]) for ends, y in answers])
+    ours = [(told(one, OnlineCalibrator("pit")).ends, one.y) for one in streams]
+    print_peer("OnlineCalibrator('pit')", [(ends[FIRST:], y[FIRST:]) for ends, y in ours])
+
+
+def calibrated_pit(rng: np.random.Generator, n_learnt: int, n_rows: int) -> np.ndarray:
+    """Return PIT values of skewed rows by a calibrator that was learnt from the first of them."""
     y = rng.gumbel(size=n_learnt + n_rows)
-    dist = regcal.Normal(np.zeros(len(y)), np.ones(len(y)))
-    own = regcal.get_calibrator(name).fit(dist[:n_learnt], y[:n_learnt])
-    return regcal.pit(y[n_learnt:], own.transform(dist[n_learnt:]))
+    own = regcal.get_calibrator("pit").fit(unit(y[:n_learnt]), y[:n_learnt])
+    return regcal.pit(y, own.transform(unit(y)))
+
+
+def false_alarms(n_streams: int) -> dict[str, int]:
+    """Return how many streams without a change set off an alarm."""
+    counts: dict[str, int] = {}
+
+    def watch(label: str, values: np.ndarray, seed: int, **options: object) -> None:
+        monitor = CalibrationMonitor(random_state=seed, **options).update(values)
+        counts[label] = counts.get(label, 0) + (monitor.alarm_ is not None)
+
+    for seed in range(n_streams):
+        rng = np.random.default_rng(seed)
+        watch("uniform", rng.uniform(size=10_000), seed)
+        for n_learnt in (50, 500):
+            pit, name = calibrated_pit(rng, n_learnt, n_learnt + 10_000), f"pit of {n_learnt} rows"
+            learnt, held_out, new = np.split(pit, [n_learnt, 2 * n_learnt])
+            watch(f"{name}, by default", new, seed)
+            watch(f"{name}, against the rows it learnt from", new, seed, reference=learnt)
+            watch(f"{name}, against as many others", new, seed, reference=held_out)
+    return counts
 
 
 def measure_alarm(n_streams: int) -> None:
     """Print false alarms, and after how many rows a change is found."""
-    counts = dict.fromkeys(("uniform", "pit of 500 rows", "the same, with a reference"), 0)
-    for seed in range(n_streams):
-        rng = np.random.default_rng(seed)
-        pit = calibrated_pit(rng, "pit", 500, 10_500)
-        for label, values, reference in (
-            ("uniform", rng.uniform(size=10_000), None),
-            ("pit of 500 rows", pit[500:], None),
-            ("the same, with a reference", pit[500:], pit[:500]),
-        ):
-            options = {} if reference is None else {"reference": reference}
-            monitor = CalibrationMonitor(random_state=seed, **options).update(values)
-            counts[label] += monitor.alarm_ is not None
-    for label, count in counts.items():
+    for label, count in false_alarms(n_streams).items():
         print(f"false alarms, {label}: {count} of {n_streams} streams of 10 000 rows", flush=True)
     for change in (0, 100, 1000, 5000):
         found = []

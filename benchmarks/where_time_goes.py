@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -180,7 +181,8 @@ def main() -> None:
     }
     text = f"""# Where the time goes
 
-Written by `python benchmarks/where_time_goes.py --rows {options.rows}`; do not edit.
+Written by `python benchmarks/where_time_goes.py --rows {options.rows}` on {date.today()} with
+regcal {regcal.__version__}; do not edit.
 {os.cpu_count()} cores, one used; Python {platform.python_version()}. Times are CPU times without a
 profiler; shares are time spent in the function itself, under cProfile.
 """

@@ -73,7 +73,7 @@ html_css_files = ["regcal.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
-    "logo": {"text": "regcal"},
+    "logo": {"text": f"regcal {release}"},
     "navbar_align": "left",
     "header_links_before_dropdown": 6,
     "navigation_with_keys": False,
@@ -81,9 +81,8 @@ html_theme_options = {
     "secondary_sidebar_items": {"**": ["page-toc"], "coming_from": []},
     "footer_start": ["copyright"],
     "footer_end": [],
-    "show_nav_level": 2,
 }
-html_sidebars = {page: [] for page in ("index", "tutorial", "theory")}
+html_sidebars = {page: [] for page in ("index", "tutorial", "theory", "coming_from")}
 
 # references
 
@@ -91,10 +90,13 @@ nitpicky = True
 nitpick_ignore_regex = [
     # base classes that users do not meet
     ("py:class", r"(abc|numpy|sklearn|builtins|regcal\..*\._|regcal\._).*"),
-    ("py:class", r"regcal\..*\.(BinaryMap|GPMapCalibrator|ProbitDistribution)"),
+    ("py:class", r"regcal\..*\.(BinaryMap|(Process|Probit)Calibrator|ProbitDistribution|Bounded)"),
+    ("py:class", r"regcal\.tables\..*(Outcome|Prediction)Columns"),
     # names in docstrings that are no pages here: of other packages, of parameters, of modules
-    ("py:obj", r"(sklearn|scipy)\..*|regcal\.grids|FULL|QUICK"),
-    ("py:obj", r"cdf|pdf|flat|_fit|_transform"),
+    ("py:obj", r"(sklearn|scipy)\..*|FULL|QUICK"),
+    ("py:obj", r"regcal\.(grids|maps|metrics|maps\.Axis|support\.find_ends)"),
+    ("py:obj", r"cdf|pdf|logpdf|flat|_fit|_transform"),
+    ("py:obj", r"code|costs|guarantee|random_state|support|time"),
 ]
 
 # Pages that other parts of the project bring.

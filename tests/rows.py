@@ -216,6 +216,12 @@ class Recorder(RegressorMixin, BaseEstimator):
 # Loader, shape of X, first feature row, first target: read off the published files.
 PUBLISHED = [
     ("airfoil", (1503, 5), [800, 0, 0.3048, 71.3, 0.00266337], 126.201),
+    (
+        "bike_sharing",
+        (731, 11),
+        [1, 0, 1, 0, 6, 0, 2, 0.344167, 0.363625, 0.805833, 0.160446],
+        985.0,
+    ),
     ("concrete", (1030, 8), [540, 0, 0, 162, 2.5, 1040, 676, 28], 79.98611076),
     (
         "forest_fires",

@@ -268,6 +268,67 @@ def test_list_of_boosters_tells_its_own_levels(data, make):
         predict_dist(models[0], X)
 
 
+def lightgbm_of(level):
+    lightgbm = pytest.importorskip("lightgbm")
+    return lightgbm.LGBMRegressor(
+        objective="quantile", alpha=level, n_estimators=5, n_jobs=1, verbose=-1
+    )
+
+
+@pytest.mark.parametrize(
+    "make", [xgboost_of, lightgbm_of, lambda q: catboost_of(f"Quantile:alpha={q}")]
+)
+@pytest.mark.filterwarnings("ignore:.*cross")
+def test_dict_of_boosters_is_calibrated(data, make):
+    """A model per level is fitted and calibrated with the others; one alone names the way out."""
+    X, y = data
+    models = {level: make(level) for level in (0.1, 0.5, 0.9)}
+    model = regcal.CalibratedRegressorCV(models, "identity", cv=2, ensemble=False).fit(X, y)
+    alone = np.sort(np.column_stack([m.fit(X, y).predict(X) for m in models.values()]), axis=1)
+
+    rows = np.flatnonzero((np.diff(alone) > 1e-6).all(axis=1))
+    assert len(rows) > 60
+    found = model.predict_quantiles(X, [0.1, 0.5, 0.9])
+    assert_allclose(np.asarray(found)[rows], alone[rows], rtol=1e-4)
+    with pytest.raises(TypeError, match=r"quantile of level 0\.5.*MultiQuantileRegressor"):
+        regcal.CalibratedRegressorCV(models[0.5]).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore:.*cross")
+def test_boosters_of_lightgbm_itself(data):
+    """Its own Booster keeps the level in its parameters."""
+    lightgbm = pytest.importorskip("lightgbm")
+    X, y = data
+    quiet = {"objective": "quantile", "verbose": -1, "num_threads": 1}
+    models = [
+        lightgbm.train({**quiet, "alpha": level}, lightgbm.Dataset(X, y), 5) for level in (0.8, 0.2)
+    ]
+
+    assert_allclose(predict_dist(models, X).levels, [0.2, 0.8])
+
+
+def test_xgboost_without_a_level(data):
+    """It predicts nothing yet, which the message says instead of a KeyError."""
+    xgboost = pytest.importorskip("xgboost")
+    model = xgboost.XGBRegressor(objective="reg:quantileerror")
+
+    with pytest.raises(TypeError, match="predicts no distribution"):
+        regcal.CalibratedRegressorCV(model).fit(*data)
+
+
+class TabPFNLike(BaseEstimator):
+    """As much of TabPFN's regressor as is used."""
+
+    def predict(self, X, *, output_type="mean", quantiles=None):
+        assert output_type == "full", "quantiles alone give a mean"
+        return np.zeros(len(X)), np.ones(len(X))
+
+
+def test_tabpfn_is_asked_for_its_full_output(data):
+    """It has a parameter of quantiles, too, which is not heeded without another."""
+    assert isinstance(predict_dist(TabPFNLike(), data[0]), Normal)
+
+
 def test_catboost_with_uncertainty(data):
     """Its second column is a variance."""
     X, y = data

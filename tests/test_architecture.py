@@ -24,6 +24,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 # From the bottom up. A part may import from lower layers, and within itself.
 LAYERS = (
     {"_caching", "_inspection", "_progress", "_random", "_validation", "_version"},
+    {"_weighted"},
     {"covariates", "datasets", "grids", "maps", "outcomes", "support"},
     {"binary", "codes", "distributions", "gp"},
     {"adapters", "corrections", "metrics"},

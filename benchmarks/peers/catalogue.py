@@ -29,18 +29,24 @@ class Entry:
         return getattr(module, self.factory)(**self.options)
 
 
-def _ours(name: str) -> Entry:
-    return Entry(name, "regcal", "regcal_methods", "Ours", options={"name": name})
+def _ours(name: str, *, features: bool = False) -> Entry:
+    options = {"name": name, "features": features}
+    shown = f"{name}, features" if features else name
+    return Entry(shown, "regcal", "regcal_methods", "Ours", options=options)
 
 
 def _calpit(name: str, *, trees: bool, moments: bool) -> Entry:
     options = {"trees": trees, "moments": moments}
-    return Entry(name, "calpit", "calpit_methods", "Calpit", "gp-density", options)
+    counterpart = "gp-density" if moments else "conditional, features"
+    return Entry(name, "calpit", "calpit_methods", "Calpit", counterpart, options)
 
 
 OURS = [
-    _ours(n) for n in ("identity", "scale", "pit", "e-logistic", "e-beta", "gpc", "gp-density")
-] + [_ours("auto")]
+    *map(_ours, ("identity", "scale", "pit", "isotonic", "e-logistic", "e-beta", "gpc")),
+    *map(_ours, ("gp-density", "auto")),
+    _ours("conditional", features=True),
+    _ours("auto", features=True),
+]
 
 PEERS = [
     Entry("netcal VarianceScaling", "netcal", "netcal_methods", "VarianceScale", "scale"),
@@ -57,6 +63,8 @@ PEERS = [
         "gp-density",
         {"bins": 5},
     ),
+    Entry("EasyUQ", "EasyUQ (a plain version)", "easyuq_methods", "PlainEasyUQ", "isotonic"),
+    Entry("MAPIE split", "mapie", "mapie_methods", "Split", "pit"),
     Entry("uct std", "uncertainty-toolbox", "uncertainty_toolbox_methods", "Deviation", "scale"),
     Entry(
         "uct quantile (as it is)",
@@ -105,6 +113,7 @@ IMPORTS = {
     "gpytorch": "gpytorch",
     "netcal": "netcal.regression",
     "crepes": "crepes",
+    "mapie": "mapie.regression",
     "uncertainty-toolbox": "uncertainty_toolbox",
     "calpit": "calpit",
 }

@@ -5,7 +5,8 @@ training set the base model is cross-fitted over three folds, and its prediction
 out are pooled: every method learns from the same arrays, one prediction for every training row.
 The base model is then fitted on all training rows and predicts the test rows. Averaging over folds
 as in the paper would need every peer's predictions to be averaged too, and a single split would
-leave a third of few rows to learn from.
+leave a third of few rows to learn from. Of development sets at most 3 000 rows are taken; rows of a
+group stay in one outer fold.
 """
 
 from dataclasses import dataclass
@@ -14,12 +15,48 @@ from pathlib import Path
 import numpy as np
 import protocol
 from sklearn.base import clone
-from sklearn.model_selection import KFold
+from sklearn.model_selection import GroupKFold, KFold
 
 import regcal
 from peers.method import Rows
 
-CELLS = [(data, base) for base in protocol.BASES for data in protocol.LOADERS]
+MOST_DEVELOPMENT_ROWS = 3000
+
+
+def ngboost():
+    from ngboost import NGBRegressor
+
+    return NGBRegressor(n_estimators=300, verbose=False, random_state=0)
+
+
+def network():
+    from peers.network import Network
+
+    return Network()
+
+
+BASES = {**protocol.BASES, "NGBoost": ngboost, "network": network}
+
+
+def loaded(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return features, targets and groups, if there are any."""
+    if name in protocol.LOADERS:
+        data = protocol.load(name)
+        if data is None:
+            msg = f"{name} could not be loaded"
+            raise OSError(msg)
+        return data.X, data.y, None
+    from devsets import load_devset
+
+    data = load_devset(name, max_rows=MOST_DEVELOPMENT_ROWS)
+    return np.asarray(data.X, float), np.asarray(data.y, float), data.groups
+
+
+def outer_folds(X: np.ndarray, groups: np.ndarray | None) -> list:
+    """Return pairs of training and test rows: the paper's, or folds of whole groups."""
+    if groups is not None:
+        return list(GroupKFold(5).split(X, groups=groups))
+    return list(KFold(5, shuffle=True, random_state=0).split(X))
 
 
 @dataclass(frozen=True)
@@ -61,23 +98,24 @@ def _moments(model, X: np.ndarray) -> Rows:
     return Rows(X, dist.mean(), dist.std())
 
 
-def cell_splits(data, base: str, n_folds: int) -> list[Split]:
+def cell_splits(name: str, base: str, n_folds: int) -> list[Split]:
     """Cross-fit a base model in the first outer folds of a data set."""
+    all_X, all_y, groups = loaded(name)
     splits = []
-    for train, test in list(protocol.outer_folds(data))[:n_folds]:
-        X, y = data.X[train], data.y[train]
+    for train, test in outer_folds(all_X, groups)[:n_folds]:
+        X, y = all_X[train], all_y[train]
         loc, scale = np.empty((2, len(train)))
         for rest, held_out in KFold(3, shuffle=True, random_state=0).split(X):
-            rows = _moments(clone(protocol.BASES[base]()).fit(X[rest], y[rest]), X[held_out])
+            rows = _moments(clone(BASES[base]()).fit(X[rest], y[rest]), X[held_out])
             loc[held_out], scale[held_out] = rows.loc, rows.scale
-        new = _moments(protocol.BASES[base]().fit(X, y), data.X[test])
-        splits.append(Split(Rows(X, loc, scale), y, new, data.y[test]))
+        new = _moments(BASES[base]().fit(X, y), all_X[test])
+        splits.append(Split(Rows(X, loc, scale), y, new, all_y[test]))
     return splits
 
 
 def fold_path(directory: Path, data: str, base: str, fold: int) -> Path:
     """Return where a fold of a cell is kept."""
-    return directory / "folds" / f"{data}-{base}-{fold}.npz"
+    return directory / "folds" / f"{data.replace(' ', '_')}-{base}-{fold}.npz"
 
 
 def prepare_cell(directory: Path, data: str, base: str, n_folds: int) -> None:
@@ -85,11 +123,7 @@ def prepare_cell(directory: Path, data: str, base: str, n_folds: int) -> None:
     paths = [fold_path(directory, data, base, fold) for fold in range(n_folds)]
     if all(path.exists() for path in paths):
         return
-    loaded = protocol.load(data)
-    if loaded is None:
-        msg = f"{data} could not be loaded"
-        raise OSError(msg)
-    for path, split in zip(paths, cell_splits(loaded, base, n_folds), strict=True):
+    for path, split in zip(paths, cell_splits(data, base, n_folds), strict=True):
         split.save(path)
 
 

@@ -10,8 +10,12 @@ from scipy.optimize import isotonic_regression
 from scipy.stats import norm
 from scipy.stats import t as student
 
+from peers.method import Method, Rows, in_blocks
+
 BANDWIDTHS = np.geomspace(0.005, 1.0, 16)  # in standard deviations of y
 DEGREES = (3.0, 5.0, 10.0, 20.0, np.inf)
+
+MOST_ROWS, BLOCK = 20_000, 500
 
 
 class EasyUQ:
@@ -79,6 +83,38 @@ class EasyUQ:
         gaps = (y[:, np.newaxis] - self.values) / self.bandwidth
         return (self._at(index) * _kernel(self.degrees).cdf(gaps)).sum(axis=1)
 
+    def quantiles(self, index: np.ndarray, levels: np.ndarray) -> np.ndarray:
+        """Return the discrete version's quantiles, rows by levels."""
+        cdf = np.cumsum(self._at(index), axis=1)
+        places = [np.searchsorted(row, levels - 1e-12) for row in cdf]
+        return self.values[np.minimum(places, len(self.values) - 1)]
+
 
 def _kernel(degrees: float):
     return norm() if np.isinf(degrees) else student(degrees)
+
+
+class PlainEasyUQ(Method):
+    """It on the base model's mean: densities of the smooth version, the rest of the discrete."""
+
+    outputs = ("density", "quantiles")
+
+    def fit(self, rows: Rows, y: np.ndarray) -> None:
+        """Fit it, if the matrix of rows by outcomes is not too large."""
+        if len(y) > MOST_ROWS:
+            msg = f"{len(y)} rows: it holds a number for each pair of a row and an outcome"
+            raise MemoryError(msg)
+        self.fitted = EasyUQ().fit(rows.loc, y)
+
+    def log_density(self, rows: Rows, y: np.ndarray) -> np.ndarray:
+        """Return the smooth version's log density."""
+        return in_blocks(lambda some, at: self.fitted.log_score(some.loc, at), rows, y, BLOCK)
+
+    def quantiles(self, rows: Rows, levels: np.ndarray) -> np.ndarray:
+        """Return the discrete version's quantiles."""
+        same = np.broadcast_to(levels, (len(rows), len(levels)))
+        return in_blocks(lambda some, _: self.fitted.quantiles(some.loc, levels), rows, same, BLOCK)
+
+    def crps(self, rows: Rows, y: np.ndarray) -> np.ndarray:
+        """Return the discrete version's CRPS."""
+        return in_blocks(lambda some, at: self.fitted.crps(some.loc, at), rows, y, BLOCK)

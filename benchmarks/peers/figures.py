@@ -16,6 +16,7 @@ STYLES = {
 }
 STYLES |= {"uncertainty-toolbox": ("tab:red", "--"), "calpit": ("tab:purple", "--")}
 STYLES |= {"scikit-learn": ("tab:brown", ":"), "gpytorch": ("tab:gray", ":")}
+STYLES |= {"EasyUQ (a plain version)": ("tab:olive", "--"), "mapie": ("tab:pink", "--")}
 MARKERS = "osv^D<>Ph*X8"
 
 

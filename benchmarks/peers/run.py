@@ -1,6 +1,6 @@
 """Run the benchmark: every job in a process of its own, with a time limit and its peak memory.
 
-    make bench              # everything; hours, most of them netcal's and scikit-learn's processes
+    make bench              # everything; two hours, most of them netcal's and scikit-learn's
     make bench QUICK=1      # one outer fold, fewer rows, short limits; minutes
 
 Rows are written as they finish, into `.bench-cache/` at the top of the repository. A run that was
@@ -31,11 +31,18 @@ SHARED = ["method.py", "data.py", "scoring.py", "worker.py"]
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1"
 )
-CELLS = [
-    (data, base)
-    for base in ("BRR", "OLS", "GPR")
-    for data in ("diabetes", "boston", "airfoil", "forest_fires", "concrete")
-]
+PAPER_SETS = ("diabetes", "boston", "airfoil", "forest_fires", "concrete")
+DEVELOPMENT_SETS = (
+    *("doctor visits", "affairs", "articles", "rain", "wages 1988", "wages of the young"),
+    *("wages in Ontario", "flights", "ridership", "deliveries", "car prices", "storms"),
+    *("loans", "NOx", "births"),
+)
+# Cells are pairs of a data set and a base model. Means are taken within a group.
+GROUPS = {
+    "paper": [(data, base) for base in ("BRR", "OLS", "GPR") for data in PAPER_SETS],
+    "models": [(data, base) for base in ("NGBoost", "network") for data in PAPER_SETS],
+    "development": [(data, "BRR") for data in DEVELOPMENT_SETS],
+}
 
 
 @dataclass(frozen=True)
@@ -43,16 +50,24 @@ class Plan:
     """How much is run."""
 
     name: str
-    folds: int
+    folds: dict[str, int]  # outer folds by group of cells
     sizes: tuple[int, ...]
     own_sizes: tuple[int, ...]  # for regcal, if the previous size was cheap
-    quality_limit: float  # CPU seconds of one method in all cells
+    quality_limit: float  # CPU seconds of one method in all cells of a group
     cost_limit: float  # CPU seconds of one method at one size
     import_runs: int
 
 
-QUICK = Plan("quick", 1, (1_000, 10_000, 100_000), (), 120.0, 20.0, 2)
-FULL = Plan("full", 5, (1_000, 10_000, 100_000, 1_000_000), (10_000_000,), 900.0, 200.0, 15)
+QUICK = Plan("quick", {"paper": 1}, (1_000, 10_000, 100_000), (), 120.0, 20.0, 2)
+FULL = Plan(
+    "full",
+    {"paper": 5, "models": 5, "development": 1},
+    (1_000, 10_000, 100_000, 1_000_000),
+    (10_000_000,),
+    300.0,
+    60.0,
+    15,
+)
 
 
 @dataclass
@@ -162,20 +177,20 @@ def digest(entry: Entry) -> str:
     return hashlib.sha1(text).hexdigest()[:8]
 
 
-def run_quality(runner: Runner, entry: Entry) -> None:
-    """Score a method in all cells."""
-    labels = {"table": "quality", "method": entry.name}
-    job = f"quality {entry.name} {digest(entry)}"
+def run_quality(runner: Runner, entry: Entry, group: str) -> None:
+    """Score a method in all cells of a group."""
+    labels = {"table": "quality", "group": group, "method": entry.name}
+    job = f"quality {group} {entry.name} {digest(entry)}"
     done = {(row["data"], row["base"]) for row in runner.find(job=job) if "means" in row}
-    cells = [cell for cell in CELLS if cell not in done]
-    details = {"method": entry.name, "slug": slug(entry.name), "folds": runner.plan.folds}
+    cells = [cell for cell in GROUPS[group] if cell not in done]
+    details = {"method": entry.name, "slug": slug(entry.name), "folds": runner.plan.folds[group]}
     runner.run(job, "quality", runner.plan.quality_limit, labels, cells=cells, **details)
 
 
 def run_cost(runner: Runner, entry: Entry) -> None:
     """Time a method at growing sizes, until it fails or runs out of time."""
     sizes = runner.plan.sizes
-    if entry in OURS and entry.name != "auto":
+    if entry in OURS and not entry.name.startswith(("auto", "conditional")):
         sizes += runner.plan.own_sizes
     for n in sizes:
         job = f"cost {entry.name} {n} {digest(entry)}"
@@ -234,12 +249,11 @@ def main() -> None:
     if "cost" in options.tables:
         for entry in chosen:
             run_cost(runner, entry)
-    if "quality" in options.tables:
-        runner.run(
-            f"prepare {plan.folds}", "prepare", 7200.0, {"table": "prepare"}, folds=plan.folds
-        )
+    for group, folds in plan.folds.items() if "quality" in options.tables else ():
+        details = {"folds": folds, "cells": GROUPS[group]}
+        runner.run(f"prepare {group} {folds}", "prepare", 7200.0, {"table": "prepare"}, **details)
         for entry in chosen:
-            run_quality(runner, entry)
+            run_quality(runner, entry, group)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from peers.catalogue import METHODS, OURS
-from peers.run import CELLS, Plan, Runner, digest
+from peers.run import GROUPS, Plan, Runner, digest
 
 BASE = "identity"
 OUR_NAMES = [entry.name for entry in OURS]
@@ -81,14 +81,17 @@ class Results:
             return None
         return (own - theirs) / (1.0 if score in LARGER_IS_BETTER else base.mean())
 
-    def difference(self, method: str, other: str, score: str) -> Difference | None:
-        """Average the differences over all finished cells, every data set counting the same.
+    def difference(
+        self, method: str, other: str, score: str, group: str = "paper"
+    ) -> Difference | None:
+        """Average the differences over finished cells of a group, every set counting the same.
 
         The base models of a data set share its rows, so they are averaged row by row first.
         """
         means, variances, n_cells = [], [], 0
-        for data in dict.fromkeys(data for data, _ in CELLS):
-            own = [self.cell_difference(method, other, c, score) for c in CELLS if c[0] == data]
+        cells = GROUPS[group]
+        for data in dict.fromkeys(data for data, _ in cells):
+            own = [self.cell_difference(method, other, c, score) for c in cells if c[0] == data]
             own = [part for part in own if part is not None]
             if own:
                 average = np.mean(own, axis=0)
@@ -115,10 +118,10 @@ class Results:
         ]
         return sorted(found, key=lambda pair: pair[1], reverse=score in LARGER_IS_BETTER)
 
-    def best_or_tied(self, method: str, score: str) -> tuple[int, int]:
+    def best_or_tied(self, method: str, score: str, group: str = "paper") -> tuple[int, int]:
         """Count cells in which no method is clearly better, and cells that were scored."""
         good = total = 0
-        for cell in CELLS:
+        for cell in GROUPS[group]:
             ranking = self.ranking(cell, score)
             if method not in dict(ranking):
                 continue

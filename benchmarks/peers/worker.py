@@ -34,7 +34,7 @@ class Rowbook:
 
 
 def prepare(book: Rowbook, job: dict) -> None:
-    for name, base in data.CELLS:
+    for name, base in job["cells"]:
         try:
             data.prepare_cell(Path(job["cache"]), name, base, job["folds"])
         except OSError as error:

@@ -11,6 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 def check_has_learnt(model: Any, attribute: str | None = None) -> None:
     """Refuse an estimator that has seen no rows, and name the method that shows it some."""
+    if attribute is not None and hasattr(model, attribute):
+        return  # at once: scikit-learn takes as long to say so as some models take for a row
     msg = None
     if hasattr(model, "update"):
         msg = "This %(name)s has seen no rows yet. Call update with some first."

@@ -27,6 +27,8 @@ _SMALLEST_WEIGHT = 1e-50
 
 def as_float_array(values: ArrayLike, name: str) -> Array:
     """Return `values` as a float array, or say which argument is not numeric."""
+    if type(values) is np.ndarray and values.dtype == np.float64:
+        return values
     refuse_masked(values, name)
     try:
         array = np.asarray(values)
@@ -73,8 +75,9 @@ def _first_odd(array: np.ndarray) -> np.ndarray | None:
 
 def check_finite(array: Array, name: str) -> Array:
     """Return `array` if all its values are finite, otherwise name the first that is not."""
-    bad = ~np.isfinite(array)
-    if bad.any():
+    finite = np.isfinite(array)
+    if not finite.all():
+        bad = ~finite
         first = tuple(int(i) for i in np.argwhere(bad)[0])
         place = first[0] if len(first) == 1 else first
         msg = (

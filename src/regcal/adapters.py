@@ -29,12 +29,15 @@ QUANTILE_LEVELS = np.array([0.025, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 
 _LOOKED_FOR = (
     "an adapter from regcal.register_adapter; a method predict_dist; predict(X, return_std=True); "
     "pred_dist (NGBoost); predict_proba that returns distributions (skpro); "
-    "predict(X, quantiles=[...]); several quantiles or an uncertainty as the loss (XGBoost, "
-    "CatBoost); members in estimators_ that have one of these"
+    'predict(X, output_type="full") (TabPFN); predict(X, quantiles=[...]); several quantiles or an '
+    "uncertainty as the loss (XGBoost, CatBoost); members in estimators_ that have one of these"
 )
 
+# What LightGBM predicts unless it is told a level.
+_LEVEL_OF_LIGHTGBM = 0.9
+
 # How CatBoost writes the levels of its losses.
-_CATBOOST_LEVELS = re.compile(r"(?:Multi)?Quantile:(?:.*;)?alpha=([\d.,eE-]+)")
+_CATBOOST_LEVELS = re.compile(r"(?:Multi)?Quantile:(?:.*;)?alpha=([\d.,eE\s-]+)")
 
 
 def predict_dist(model: Any, X: Any) -> Distribution:
@@ -56,10 +59,11 @@ def predict_dist(model: Any, X: Any) -> Distribution:
         6. ``predict(X, return_std=True)``, as in `BayesianRidge`;
         7. ``pred_dist(X)``, as in NGBoost;
         8. ``predict_proba(X)`` that returns distributions, as in skpro;
-        9. ``predict(X, quantiles=[...])``, as in quantile-forest;
-        10. a loss of several quantiles, or of mean and spread: XGBoost's ``quantile_alpha=[...]``,
+        9. ``predict(X, output_type="full")``, as in TabPFN;
+        10. ``predict(X, quantiles=[...])``, as in quantile-forest;
+        11. a loss of several quantiles, or of mean and spread: XGBoost's ``quantile_alpha=[...]``,
             CatBoost's ``MultiQuantile`` and ``RMSEWithUncertainty``;
-        11. members in ``estimators_`` that are probabilistic themselves: their average. The
+        12. members in ``estimators_`` that are probabilistic themselves: their average. The
             trees of a random forest are not: each predicts a mean, and how much means differ
             tells nothing about the scatter of y around them. Wrap a forest in
             `NormalResidualRegressor`.
@@ -177,12 +181,19 @@ def _may_predict(model: Any) -> bool:
 
 
 def _refusal(model: Any) -> str:
+    level = _level(model)
+    if level is not None:
+        return (
+            f"{_name(model)} predicts no distribution, but the quantile of level {level:g}. Pass a "
+            "dict of such models, {0.1: low, 0.5: middle, 0.9: high}, or "
+            "regcal.MultiQuantileRegressor(model), which fits one per level."
+        )
     way_out = (
         "Wrap it in regcal.NormalResidualRegressor, which adds the spread of its residuals."
         if hasattr(model, "predict")
         else "Pass a fitted model."
     )
-    return f"{_name(model)} predicts no distribution. Looked for: {_LOOKED_FOR}. {way_out}"
+    return f"{_name(model)} predicts no distribution. {way_out} Looked for: {_LOOKED_FOR}."
 
 
 @_predict.register
@@ -241,7 +252,10 @@ def _level(model: Any) -> float | None:
     if getattr(model, "quantile", None) is not None:
         return float(model.quantile)
     if getattr(model, "loss", getattr(model, "objective", None)) == "quantile":
-        return float(model.alpha)
+        return float(getattr(model, "alpha", _LEVEL_OF_LIGHTGBM))
+    native = getattr(model, "params", None)  # of LightGBM's Booster
+    if isinstance(native, Mapping) and native.get("objective") == "quantile":
+        return float(native.get("alpha", _LEVEL_OF_LIGHTGBM))
     levels = _levels_of_loss(model)
     return levels[0] if len(levels) == 1 else None
 
@@ -256,7 +270,8 @@ def _levels_of_loss(model: Any) -> list[float]:
     """Return the levels that XGBoost or CatBoost was told to predict, if any."""
     loss = _loss(model)
     if loss == "reg:quantileerror":
-        return np.atleast_1d(model.get_params(deep=False)["quantile_alpha"]).astype(float).tolist()
+        told = model.get_params(deep=False).get("quantile_alpha")
+        return [] if told is None else np.atleast_1d(told).astype(float).tolist()
     found = _CATBOOST_LEVELS.fullmatch(loss)
     return [] if found is None else [float(level) for level in found[1].split(",")]
 
@@ -302,7 +317,10 @@ def _mean_and_std(model: Any, X: Any) -> Any:
 
 
 def _from_quantiles(model: Any, X: Any) -> Any:
-    if not accepts(getattr(model, "predict", None), "quantiles"):
+    predict = getattr(model, "predict", None)
+    if accepts(predict, "output_type"):
+        return model.predict(X, output_type="full")
+    if not accepts(predict, "quantiles"):
         return None
     return Quantiles(QUANTILE_LEVELS, model.predict(X, quantiles=QUANTILE_LEVELS.tolist()))
 
@@ -340,6 +358,7 @@ def is_probabilistic(model: Any) -> bool:
         or hasattr(model, "pred_dist")
         or (hasattr(model, "predict_proba") and hasattr(model, "predict_quantiles"))
         or accepts(predict, "return_std")
+        or accepts(predict, "output_type")
         or accepts(predict, "quantiles")
         or len(_levels_of_loss(model)) > 1
         or _loss(model) == "RMSEWithUncertainty"

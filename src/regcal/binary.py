@@ -10,8 +10,8 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import expit
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
+from regcal._inspection import check_has_learnt
 from regcal._validation import Array, as_float_array, check_finite, check_weights
 
 _MAX_ITERATIONS = 100
@@ -158,14 +158,14 @@ class BinaryMap(BaseEstimator, ABC):
 
     def predict(self, p: Any) -> Array:
         """Return calibrated probabilities of the first map, for p of shape (n,)."""
-        check_is_fitted(self, "coefficients_")
+        check_has_learnt(self, "coefficients_")
         with np.errstate(divide="ignore"):
             log_p = np.log(_checked_probabilities(p))
         return expit(self._features(log_p) @ self.coefficients_[0])
 
     def predict_log_columns(self, log_p: Array) -> Array:
         """Return log calibrated probabilities, (n_rows, n_columns), of all maps."""
-        check_is_fitted(self, "coefficients_")
+        check_has_learnt(self, "coefficients_")
         features = self._features(log_p)
         # one after the other, so that a row's digits do not depend on the rows beside it
         eta = sum(features[..., k] * column for k, column in enumerate(self.coefficients_.T))

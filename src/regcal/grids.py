@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from regcal._validation import Array, check_column, check_increasing, check_weights
+from regcal._weighted import weighted_quantiles
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class QuantileGrid:
         weights = check_weights(sample_weight, len(targets))
         _check_count(self.count)
         levels = np.arange(1, self.count + 1) / (self.count + 1)
-        return np.unique(_weighted_quantiles(targets, weights, levels))
+        return np.unique(weighted_quantiles(targets, weights, levels))
 
 
 def make_thresholds(spec: Any, y: Any, sample_weight: Any = None) -> Array:
@@ -117,11 +118,3 @@ def _check_count(count: int) -> None:
 def _weighted_targets(y: Any, sample_weight: Any) -> Array:
     targets = check_column(y, "y")
     return targets[check_weights(sample_weight, len(targets)) > 0]
-
-
-def _weighted_quantiles(values: Array, weights: Array, levels: Array) -> Array:
-    """Return quantiles that treat a weight as that many repetitions of the value."""
-    order = np.argsort(values, kind="stable")
-    cumulative = np.cumsum(weights[order])
-    places = np.searchsorted(cumulative, levels * cumulative[-1], side="left")
-    return values[order][np.minimum(places, len(values) - 1)]

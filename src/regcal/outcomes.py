@@ -1,10 +1,12 @@
 """What was seen of Y: a number, or an interval that holds it."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
+from regcal._caching import WithoutCaches
 from regcal._validation import (
     Array,
     as_float_array,
@@ -15,7 +17,7 @@ from regcal._validation import (
 
 
 @dataclass(frozen=True, eq=False)
-class Outcomes:
+class Outcomes(WithoutCaches):
     """What was seen of each row's outcome: an interval, closed at both ends.
 
     A number is the interval of itself; "at least c" is [c, inf], "at most c" is [-inf, c], and
@@ -171,12 +173,12 @@ class Outcomes:
         ends = (np.atleast_1d(end[rows]) for end in (self.lower, self.upper))
         return Outcomes.unchecked(*ends)
 
-    @property
+    @cached_property
     def exact_rows(self) -> np.ndarray:
         """Whether each outcome was seen exactly."""
         return self.lower == self.upper
 
-    @property
+    @cached_property
     def values(self) -> Array:
         """A number per row: the outcome, the end that is known, or the middle of two ends.
 

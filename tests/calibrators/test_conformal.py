@@ -9,9 +9,10 @@ import pytest
 from cases import DISTRIBUTIONS, STANDARD, WITH_MASSES, Unit
 from numpy.testing import assert_allclose, assert_array_equal
 from rows import there_and_back
+from scipy.special import ndtr, ndtri
 
 from regcal import Clipped, ConformalLevels, Histogram, Normal, Outcomes, Rounded, concatenate
-from regcal.calibrators.conformal import Scores, rows_needed
+from regcal.calibrators.conformal import rows_needed
 
 CONTINUOUS = {case.name: lambda case=case: case.make(3, n_rows=12) for case in DISTRIBUTIONS}
 MASSES = {
@@ -124,24 +125,6 @@ def test_groups_are_fitted_apart(rng):
     assert_array_equal(levels.interval(dist[:2], 0.8, by=new), alone.interval(dist[:2], 0.8))
 
 
-@pytest.mark.parametrize("share", [0.5, 0.9, 0.93])
-def test_weights_are_rows(share, rng):
-    """A weight of 2 is two rows, and a weight of 0 none."""
-    values, weights = rng.normal(size=30), rng.integers(0, 3, size=30)
-    repeated = np.repeat(values, weights)
-
-    expected = np.sort(repeated)[int(np.ceil((len(repeated) + 1) * share)) - 1]
-
-    assert Scores(values, weights.astype(float)).reached(share) == expected
-
-
-def test_new_rows_that_weigh_more_need_more(rng):
-    """Tibshirani et al.: the new row's own weight stands for a score beyond all others."""
-    scores = Scores(np.arange(1.0, 21.0), np.ones(20))
-
-    assert_array_equal(scores.reached(0.8, np.array([0.0, 1.0, 4.0, 6.0])), [16, 17, 20, np.nan])
-
-
 def test_shifted_rows_are_held_with_their_density_ratio():
     """New rows come from elsewhere; the ratio of densities says how much more often."""
     rng = np.random.default_rng(1)
@@ -222,6 +205,36 @@ def test_masses_do_not_move_the_levels_of_a_model_that_is_right(make, rng):
 
     assert_allclose(levels.half_widths(1, 0.9), Normal([0.0], [1.0]).ppf(0.95), atol=0.04)
     assert_allclose(levels.probits(1, 0.2), Normal([0.0], [1.0]).ppf(0.2), atol=0.04)
+
+
+def test_ends_that_cannot_miss_give_nothing_to_others():
+    """Closed form: zeros are twice as frequent as predicted, and other outcomes as predicted.
+
+    Lower ends are 0 and miss none, so that upper ends are to miss 5 %, not 10 %: of the 30 % that
+    are not 0, a sixth.
+    """
+    n_rows, above = 20_000, ndtr(0.5)
+    dist = Clipped(Normal(np.full(n_rows, 0.5), 1.0), low=0.0)
+    places = (np.arange(n_rows) + 0.5) / n_rows
+    y = np.where(places < 0.7, 0.0, dist.ppf(1.0 - above * np.minimum(1.0 - places, 0.3) / 0.3))
+
+    levels = ConformalLevels().fit(dist, y)
+
+    assert_allclose(levels.half_widths(1, 0.9), -ndtri(above * 0.05 / 0.3), atol=0.001)
+    assert_allclose(levels.probits(1, 0.9), -ndtri(above * 0.1 / 0.3), atol=0.001)
+    assert_allclose(levels.probits(1, 0.4), -0.5, atol=0.001)  # no bound but 0 holds 60 %
+
+
+def test_what_masses_leave_open_stays_as_it_was_asked_for(rng):
+    """Coarse steps hold more than they promise, which makes up for a spread that is too small."""
+    latent = Normal(rng.normal(size=500), 1.0)
+    y = Rounded(Normal(latent.loc, 1.2), 3.0).sample(1, random_state=1)[:, 0]
+
+    levels = ConformalLevels().fit(Rounded(latent, 3.0), y)
+
+    assert_allclose(levels.half_widths(1, 0.9), ndtri(0.95), atol=1e-8)
+    assert_allclose(levels.probits(1, 0.1), ndtri(0.1), atol=1e-8)
+    assert ConformalLevels().fit(latent, y).half_widths(1, 0.9) > 1.8
 
 
 def test_draws_do_not_depend_on_the_order_of_rows(rng):

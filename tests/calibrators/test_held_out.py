@@ -1,4 +1,4 @@
-"""The bounded sample of rows: unbiased, independent of order and of last digits."""
+"""Held-out rows, and a bounded sample of them: unbiased, whatever the order and last digits."""
 
 import numpy as np
 import pytest
@@ -43,6 +43,23 @@ def test_few_rows_are_kept_as_they_are():
     assert_array_equal(kept.y, rows.y)
     assert_array_equal(kept.dist.loc, rows.dist.loc)
     assert_array_equal(kept.weights, rows.weights)
+
+
+def test_other_weights_change_nothing_but_weights(rng):
+    """What rows know when they get other weights is what rows with these weights find out."""
+    lower = rng.normal(size=60).round(1)
+    seen = Outcomes.right_censored(lower, rng.random(60) < 0.7)
+    dist = regcal.Clipped(regcal.Normal(np.zeros(60), 1.0), low=-0.5)
+    before, weights = HeldOut(dist, seen, np.ones(60)), rng.exponential(size=60)
+    for name in ("y", "exact", "z", "distinct", "n_possible", "intervals"):
+        getattr(before, name)
+
+    after, anew = before.reweighted(weights), HeldOut(dist, seen, weights)
+
+    for name in ("y", "exact", "z", "log_spread", "distinct", "n_possible"):
+        assert_array_equal(getattr(after, name), getattr(anew, name))
+    assert_array_equal(after.intervals[0].weights, anew.intervals[0].weights)
+    assert_array_equal(after.merged().weights, anew.merged().weights)
 
 
 def test_a_sample_stands_for_all_rows(rng):

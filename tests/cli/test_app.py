@@ -1,5 +1,6 @@
 """The installed command: versions, pipes, interrupts, help."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -7,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from shell import CALIBRATE, ENVIRONMENT
+from shell import CALIBRATE, ENVIRONMENT, PREDICTIONS
 
 import regcal
 
@@ -79,3 +80,32 @@ def test_interrupt_leaves_nothing_behind(run, number, code):
 def test_help_teaches_by_example(run, name):
     """Every command's help holds commands to copy."""
     assert f"regcal {name} " in run.good(f"{name} --help").out.split("Examples")[1]
+
+
+@pytest.mark.parametrize(
+    ("line", "option"),
+    [
+        ("calibrate held_out.csv --target strength --mean mu --std std", "--mean"),
+        ("calibrate held_out.csv --target strength --mean mean --std sd", "--std"),
+        ("calibrate held_out.csv --target strength --quantile-columns q", "--quantile-columns"),
+        ("calibrate held_out.csv --target strength --quantiles mean,std", "--quantiles"),
+        (f"calibrate held_out.csv {PREDICTIONS} --calibrator gcp", "--calibrator"),
+        (f"calibrate held_out.csv {PREDICTIONS} --apply new.csv --keep key", "--keep"),
+        (f"evaluate new.csv {PREDICTIONS} --coverage 90", "--coverage"),
+        ("fit concrete.csv --target age --features cemnet --output m", "--features"),
+        ("fit concrete.csv --target age --drop cemnet --output m", "--drop"),
+        ("fit concrete.csv --target age --groups cemnet --output m", "--groups"),
+        ("fit concrete.csv --target age --groups water --cv 999 --output m", "--cv"),
+        ("fit concrete.csv --target age --cv 1 --output m", "--cv"),
+        ("fit concrete.csv --target age --model ridge --output m", "--model"),
+        ("predict fit.regcal concrete.csv --quantiles 5", "--quantiles"),
+        ("predict fit.regcal concrete.csv --levels 5", "--levels"),
+        (f"monitor new.csv {PREDICTIONS} --alpha 5", "--alpha"),
+    ],
+)
+def test_messages_name_the_option_that_was_typed(run, line, option):
+    """By the name under which it was typed, before anything is learnt."""
+    message = run.refused(line, option)
+
+    assert "Learned" not in message
+    assert set(re.findall(r"--[a-z-]+", message)) <= set(re.findall(r"--[a-z-]+", line))

@@ -81,7 +81,8 @@ def test_fit_looks_at_features(run):
 
 def test_files_tell_their_covariates(saved, run):
     """People and programs see which columns a model needs."""
-    assert "columns_: age, region (3 levels)" in run.good(f"info {saved}").out
+    assert "covariates    age, region\n" in run.good(f"info {saved}").out
+    assert "columns_: age, region (3 levels)" in run.good(f"info {saved} --full").out
     known = json.loads(run.good(f"info {saved} --json").out)
     assert known["training"]["covariates"] == ["age", "region"]
 

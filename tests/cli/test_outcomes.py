@@ -94,7 +94,7 @@ def test_ends_that_were_found_are_told(tables):
     dist = in_python(table["mm"], table)
     assert_allclose(tables.table("out.csv")["below_0"], dist.mass(0.0))
     assert np.mean(dist.mass(0.0)) > 0.2
-    assert "support_: values at or below 0 are seen at 0" in tables.good("info m.regcal").out
+    assert "support       values at or below 0 are seen at 0" in tables.good("info m.regcal").out
     known = json.loads(tables.good("info m.regcal --json").out)
     assert known["training"]["support"] == "values at or below 0 are seen at 0"
     assert "seen at 0" not in tables.good(f"{learn} --support none").err

@@ -211,6 +211,17 @@ def test_list_of_frozen_distributions():
     assert type(regcal.as_distribution(normals)) is regcal.Normal
     for k, one in enumerate(mixed):
         assert_allclose(regcal.as_distribution(mixed)[k].cdf(GRID)[0], one.cdf(GRID[0]))
+    objects = np.array(gammas, dtype=object)
+    assert_same(regcal.as_distribution(objects), GAMMA)
+    assert_same(regcal.as_distribution(pytest.importorskip("pandas").Series(objects)), GAMMA)
+
+
+def test_list_of_histograms_of_scipy(rng):
+    """They need no freezing."""
+    parts = [scipy.stats.rv_histogram(np.histogram(rng.normal(size=50))) for _ in range(3)]
+
+    wanted = [part.cdf(GRID[0]) for part in parts]
+    assert_allclose(regcal.as_distribution(parts).cdf(GRID), wanted)
 
 
 @pytest.mark.skipif(not hasattr(scipy.stats, "Normal"), reason="scipy's new distributions are new")
@@ -226,6 +237,8 @@ def test_new_distributions_of_scipy():
     assert_same(gamma, GAMMA)
     assert_allclose(gamma[[2, 0]].ppf(0.3), GAMMA.ppf(0.3)[[2, 0], 0])
     assert_allclose(reverse.cdf(-2.0), scipy.stats.gamma(SHAPES).sf(2.0))
+    uniform = regcal.as_distribution(scipy.stats.Uniform(a=LOC, b=LOC + SCALE))
+    assert_allclose(uniform.cdf(GRID), scipy.stats.uniform(LOC[:, None], SCALE[:, None]).cdf(GRID))
     assert len(regcal.as_distribution([Gamma(a=2.0), Gamma(a=3.0)])) == 2
     with pytest.raises(TypeError, match="cannot be told apart"):
         regcal.as_distribution(scipy.stats.exp(scipy.stats.Normal(mu=LOC, sigma=SCALE)))
@@ -342,6 +355,31 @@ def test_torch_mixture():
 
     for prediction in (mixture, torch_like("Independent", base_dist=mixture)):
         assert_allclose(regcal.as_distribution(prediction).cdf(GRID), wanted, atol=1e-12)
+
+
+def test_tensors():
+    """Tensors are arrays, as parts of a pair too."""
+    assert_same(regcal.as_distribution((Tensor(LOC), Tensor(SCALE))), NORMAL)
+    quantiles = Tensor(NORMAL.ppf([0.05, 0.5, 0.8]))
+    assert_allclose(regcal.as_distribution(quantiles, levels=[0.05, 0.5, 0.8]).median(), LOC)
+
+
+def test_bars_of_tabpfn():
+    """Masses are those of the bars; of an outermost one with a tail, half is beyond its border."""
+    borders, logits = np.array([-1.0, 0.0, 2.0]), np.log([[1.0, 3.0], [2.0, 2.0], [3.0, 1.0]])
+    plain, full = (
+        type(name, (), {"borders": Tensor(borders)})()
+        for name in ("BarDistribution", "FullSupportBarDistribution")
+    )
+    below = np.array([0.25, 0.5, 0.75])
+
+    inside = regcal.as_distribution({"criterion": plain, "logits": Tensor(logits), "mean": LOC})
+    tailed = regcal.as_distribution({"criterion": full, "logits": Tensor(logits), "mean": LOC})
+
+    for dist, beyond in ((inside, 0.0), (tailed, 0.5)):
+        assert_allclose(dist.cdf(-1.0), beyond * below, atol=1e-12)
+        assert_allclose(dist.cdf(0.0), below, rtol=1e-6)
+        assert_allclose(dist.sf(2.0), beyond * (1 - below), rtol=1e-6)
 
 
 def test_unknown_torch_family_is_refused():

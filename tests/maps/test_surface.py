@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.interpolate import RectBivariateSpline
 
 from regcal.maps import PiecewiseMap, ScaleMap
-from regcal.maps.surface import is_gentle
+from regcal.maps.surface import is_gentle, started
 
 
 def test_table_matches_the_spline_of_scipy(wavy_map, rng):
@@ -65,8 +65,8 @@ def test_pieces_are_found(wavy_map, start, rng):
 
 def test_steep_starts_are_told():
     """Between two knots, a gentle start does not change its slope by much."""
-    assert is_gentle(ScaleMap(1e-9), 6.0)
+    assert is_gentle(*started(ScaleMap(1e-9), 6.0))
     falling = PiecewiseMap.with_slopes(
         np.array([-1.0, 0.0, 1.0, 1e6]), np.array([1.0, 1.0, 1e-6, 1e-6]), -1.0
     )
-    assert not is_gentle(falling, 6.0)
+    assert not is_gentle(*started(falling, 6.0))

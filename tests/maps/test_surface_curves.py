@@ -10,7 +10,7 @@ from rows import flat_map, integral_of_density, map_value
 from regcal import Normal
 from regcal.distributions import Transformed
 from regcal.maps import PiecewiseMap, Surface
-from regcal.maps.surface import is_gentle
+from regcal.maps.surface import is_gentle, started
 from regcal.maps.surface_curves import N_KNOTS, SMALLEST_SLOPE, Knots
 
 # ------------------------------------------------------------------------- the warp
@@ -24,7 +24,7 @@ def test_start_is_applied_first():
 
     warped = Transformed(BASE, warp)
 
-    assert is_gentle(start, 6.0)
+    assert is_gentle(*started(start, 6.0))
     assert_allclose(warped.probit(POINTS), wanted.probit(POINTS), atol=2e-3)
     assert_allclose(warped.logslope(POINTS), wanted.logslope(POINTS), atol=0.05)
 
@@ -98,7 +98,7 @@ def test_repair_is_halfway_between_running_extremes(wavy_map, rng):
     u = wavy_map.table.u
     h = np.cumsum(rng.normal(0.0, 0.2, (N_KNOTS, 5)), axis=0)
 
-    repaired = Knots.increasing(wavy_map.table, h)
+    repaired = Knots.increasing(wavy_map.table, h, np.zeros_like(h))
 
     for row in range(5):
         excess = list((1 - SMALLEST_SLOPE) * u + h[:, row])
@@ -116,10 +116,49 @@ def test_repair_leaves_increasing_rows_alone(wavy_map, rng):
     u = wavy_map.table.u[:, np.newaxis]
     eta = np.cumsum(rng.uniform(0.05, 0.3, (N_KNOTS, 4)), axis=0)
 
-    repaired = Knots.increasing(wavy_map.table, eta - u)
+    repaired = Knots.increasing(wavy_map.table, eta - u, np.zeros_like(eta))
 
     assert repaired.kept.all()
     assert_allclose(repaired.eta, eta, atol=1e-14)
+
+
+def test_knots_beyond_ends_yield(wavy_map, rng):
+    """Knots between the ends are repaired as if there were no others, which give way to them."""
+    u = wavy_map.table.u
+    h = np.cumsum(rng.normal(0.0, 0.2, (N_KNOTS, 6)), axis=0)
+    t = np.linspace(-3.0, 3.0, N_KNOTS)[:, np.newaxis] + np.array([0.0, 2.5, -2.5, 0.4, 9.0, -9.0])
+    table = replace(wavy_map, ends=(-1.0, 1.0)).table
+
+    repaired = Knots.increasing(table, h, t)
+
+    for row in range(6):
+        excess = (1 - SMALLEST_SLOPE) * u + h[:, row]
+        seen = np.flatnonzero((t[:, row] >= -1.0) & (t[:, row] <= 1.0))
+        first, last = (seen[0], seen[-1]) if len(seen) else (0, N_KNOTS - 1)
+        for k in range(N_KNOTS):
+            left = excess[first : k + 1].max() if k >= first else None
+            right = excess[k : last + 1].min() if k <= last else None
+            both = [extreme for extreme in (left, right) if extreme is not None]
+            wanted = np.mean(both) + SMALLEST_SLOPE * u[k]
+            assert repaired.eta[k, row] == pytest.approx(wanted, abs=1e-12)
+            assert repaired.kept[k, row] == (np.ptp([*both, excess[k]]) < 1e-12)
+    least = 0.99 * SMALLEST_SLOPE * np.diff(u)[:, np.newaxis]
+    assert (np.diff(repaired.eta, axis=0) > least).all()
+
+
+def test_a_fold_below_an_end_leaves_its_mass_alone():
+    """A map that falls only where nothing is seen is followed everywhere else, at the end too."""
+    hill = flat_map(lambda u: 3.0 * np.exp(-2.0 * (u + 2.5) ** 2))
+    base = Normal([1.3, 1.0, 0.4], [1.0, 1.0, 1.0])  # targets below 0 are where u < -loc
+    points = np.linspace(0.0, 4.0, 9)[np.newaxis, :]
+    u = base.probit(points)
+    raw = u + map_value(hill, u, points)
+    seen = Transformed(base, replace(hill, ends=(0.0, np.inf)))
+    whole = Transformed(base, hill)
+
+    assert (np.diff(raw) > 0).all()
+    assert_allclose(seen.probit(points), raw, atol=0.02)
+    assert (np.abs(whole.probit(0.0) - raw[:, 0])[:2] > 0.2).all()
 
 
 @pytest.fixture

@@ -64,6 +64,9 @@ FROM_PREDICTIONS = [
     metrics.interval_coverage,
     metrics.coverage_curve,
     lambda y, dist: metrics.compare(y, {"model": dist}),
+    lambda y, dist: [
+        one.p_value for one in metrics.joint_calibration_test(y, dist, n_simulations=9).statements
+    ],
 ]
 
 

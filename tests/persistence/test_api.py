@@ -338,7 +338,7 @@ def test_caches_are_not_stored():
     table = warp.table
 
     assert vars(warp)["table"] is table
-    assert set(warp.__getstate__()) == {"u", "t", "h", "slopes", "start", "axis"}
+    assert set(warp.__getstate__()) == {"u", "t", "h", "slopes", "start", "axis", "ends"}
 
 
 def test_other_versions_of_scikit_learn_are_told(data, path, monkeypatch):

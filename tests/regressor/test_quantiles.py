@@ -53,8 +53,44 @@ def test_quantile_regressors_are_calibrated(data):
 
 @pytest.mark.parametrize("estimator", [Ridge(), HistGradientBoostingRegressor()])
 def test_what_is_no_quantile_regressor_is_refused(data, estimator):
-    with pytest.raises(ValueError, match=r'does not predict a quantile.*loss="quantile"'):
-        MultiQuantileRegressor(estimator).fit(*data)
+    """Also in a pipeline, by a message of two lines at most."""
+    for model in (estimator, make_pipeline(StandardScaler(), estimator)):
+        with pytest.raises(
+            ValueError, match=r'does not predict a quantile.*loss="quantile"'
+        ) as told:
+            MultiQuantileRegressor(model).fit(*data)
+        assert str(told.value).startswith(type(estimator).__name__)
+        assert len(str(told.value)) < 160
+
+
+# Told to predict a quantile, but not yet which.
+BOOSTERS = {
+    "lightgbm": ("LGBMRegressor", {"objective": "quantile", "n_jobs": 1, "verbose": -1}),
+    "xgboost": ("XGBRegressor", {"objective": "reg:quantileerror", "n_jobs": 1}),
+    "catboost": (
+        "CatBoostRegressor",
+        {"loss_function": "Quantile", "verbose": 0, "allow_writing_files": False},
+    ),
+}
+
+
+@pytest.mark.parametrize("library", BOOSTERS)
+def test_boosters_are_told_their_levels(data, library):
+    """More of the outcomes lie below the higher quantile, about as many as it says."""
+    X, y = data
+    name, options = BOOSTERS[library]
+    booster = getattr(pytest.importorskip(library), name)(n_estimators=5, **options)
+    for one in (booster, make_pipeline(StandardScaler(), booster)):
+        model = MultiQuantileRegressor(one, (0.1, 0.9)).fit(X, y)
+
+        low, high = (np.mean(y <= quantile.predict(X)) for quantile in model.estimators_)
+        assert low < 0.35 < 0.65 < high
+
+
+def test_list_of_models_is_refused_with_a_way_out(data):
+    """A list does not tell levels before it is fitted."""
+    with pytest.raises(TypeError, match=r"is a list.*dict from their levels"):
+        CalibratedRegressorCV([QuantileRegressor(quantile=0.1)]).fit(*data)
 
 
 @pytest.mark.parametrize("levels", [(0.5,), (0.9, 0.1), (5, 95), (0.0, 0.5), ((0.1, 0.9),)])

@@ -121,7 +121,8 @@ def test_page_says_what_was_done_with_censored_rows(tmp_path):
 
     assert f"{n_censored} of 300 outcomes are right-censored: frequencies by Kaplan-Meier" in text
     assert "the one to compare models by" in text
-    assert "No sign of miscalibration in “after”" in text
+    assert "“after” is calibrated, as far as 300 rows can tell; “before” is not" in text
+    assert '<h2 id="mass-title">Point masses</h2>' in text
     assert "interval score" not in text.replace("there is no interval score", "")
     for row in rows[:40]:
         number = int(row["name"])
@@ -159,13 +160,31 @@ def test_page_names_the_groups_that_are_wrong(tmp_path):
     assert "For whom" not in plain.read_text(encoding="utf-8")
 
 
+def test_intervals_with_a_guarantee_have_a_section(tmp_path):
+    """What was promised, what became of it, and what it cost; other shapes are refused."""
+    y, truth, _ = toy(400)
+    low, high = truth.interval(0.9)
+    wide = np.stack([low - 0.1, high + 0.1], axis=1)
+    text = regcal.report(y, truth, path=tmp_path / "r.html", intervals={0.9: wide}).read_text(
+        "utf-8"
+    )
+    held = np.mean((wide[:, 0] <= y) & (y <= wide[:, 1]))
+
+    assert f'<th scope="row">90 %</th><td>{100 * held:.1f} % ±' in text
+    assert f"<td>{np.mean(high - low) + 0.2:.4g}</td><td>{np.mean(high - low):.4g}</td>" in text
+    with pytest.raises(ValueError, match="have the shape \\(2, 400\\)"):
+        regcal.report(y, truth, path=tmp_path / "r.html", intervals={0.9: wide.T})
+    with pytest.raises(ValueError, match="Write 90 % as"):
+        regcal.report(y, truth, path=tmp_path / "r.html", intervals={90: wide})
+
+
 def test_page_of_a_calibrated_model_says_that_no_group_is_wrong(tmp_path):
     """Good news stays good news."""
     y, truth, _ = toy(400)
     audit = regcal.audit(y, truth, {HOSTILE: np.arange(400.0)})
     text = regcal.report(y, truth, path=tmp_path / "r.html", audit=audit).read_text("utf-8")
 
-    assert "No sign of miscalibration in “model”" in text
+    assert "“model” is calibrated, as far as 400 rows can tell" in text
     assert "By segments: No sign of miscalibration in any segment" in text
     assert "<script>document" not in text
 
@@ -399,7 +418,7 @@ def test_keys_reach_everything(page):
     from selenium.webdriver.common.keys import Keys
 
     visited = []
-    for _ in range(14):
+    for _ in range(15):
         page.switch_to.active_element.send_keys(Keys.TAB)
         visited.append(ask(page, "document.activeElement.id"))
         if visited[-1] == "threshold":
@@ -410,7 +429,9 @@ def test_keys_reach_everything(page):
             start = reading(page)
             page.switch_to.active_element.send_keys(Keys.ENTER)
             assert reading(page) != start
-    assert {"theme", "row", "previous", "next", "threshold", "line"} <= set(visited)
+            # the same threshold, of another row
+            assert reading(page).partition(":")[0] == start.partition(":")[0]
+    assert {"theme", "row", "previous", "next", "typed", "threshold", "line"} <= set(visited)
 
 
 def test_controls_and_figures_have_names(page):
@@ -420,6 +441,41 @@ def test_controls_and_figures_have_names(page):
         && !part.textContent.trim()).map((part) => part.id)"""
 
     assert ask(page, unnamed) == []
+
+
+def test_explorer_starts_at_the_median_and_says_what_it_shows(page):
+    """The first reading is about one half, of 150 of 400 rows."""
+    probability = float(re.search(r"after (\d\.\d{3})", reading(page)).group(1))
+
+    assert 0.45 < probability < 0.65
+    assert "150 of 400 rows, drawn at random" in page.find_element("id", "explorer").text
+
+
+def test_threshold_can_be_typed(page, report_file):
+    """A typed number is the threshold, also beyond the figure, and stays for other rows."""
+    from selenium.webdriver.support.ui import Select
+
+    _, truth, _ = toy(400)
+    rows = page_data(report_file.read_text(encoding="utf-8"))["explorer"]
+    typed = page.find_element("id", "typed")
+    typed.clear()
+    typed.send_keys("-0.45")
+    Select(page.find_element("id", "row")).select_by_index(7)
+    shown = re.search(r"≤ -0.45\): before \d\.\d{3} → after (\d\.\d{3})", reading(page))
+    typed.clear()
+    typed.send_keys("1000")
+
+    number = int(rows[7]["name"])
+    assert_allclose(float(shown.group(1)), truth[number].cdf(-0.45)[0], atol=2e-2)
+    assert re.search(r"≤ 1000\): before ≥ [01]\.\d{3} → after ≥ [01]\.\d{3}", reading(page))
+    assert page.get_log("browser") == []
+
+
+def test_answer_is_in_the_first_screen(page):
+    """Headline, table and what rows can tell are seen without scrolling, on a phone too."""
+    bottom = "document.querySelector('.facts').getBoundingClientRect().bottom"
+
+    assert ask(page, f"{bottom} <= window.innerHeight")
 
 
 def test_reading_matches_the_distribution(page, report_file):
@@ -433,7 +489,7 @@ def test_reading_matches_the_distribution(page, report_file):
     chosen = int(np.argmax([abs(row["cdf"][0][75] - row["cdf"][1][75]) for row in rows]))
     number = int(rows[chosen]["name"])
     Select(page.find_element("id", "row")).select_by_index(chosen)
-    page.find_element("id", "threshold").send_keys(*[Keys.ARROW_RIGHT] * 125)
+    page.find_element("id", "threshold").send_keys(Keys.HOME, *[Keys.ARROW_RIGHT] * 625)
     t, *shown = (
         float(text)
         for text in re.search(
@@ -480,13 +536,19 @@ def test_censored_rows_and_masses_can_be_explored(browser, tmp_path):
 
 
 def test_choosing_a_threshold_shows_its_line_alone(page):
-    """The reliability figure goes from all lines to one line with its band, and back."""
+    """The reliability figure goes from five lines to all, and to one line with its band."""
     from selenium.webdriver.support.ui import Select
 
     lines = "Chart.getChart('reliability-1').data.datasets.length"
-    assert ask(page, lines) == 17
-    Select(page.find_element("id", "line")).select_by_index(5)
-    assert ask(page, lines) == 4
+    counts = [ask(page, lines)]
+    for choice in ("all", "t = "):
+        options = Select(page.find_element("id", "line"))
+        options.select_by_visible_text(
+            next(one.text for one in options.options if one.text.startswith(choice))
+        )
+        counts.append(ask(page, lines))
+
+    assert counts == [1 + 5, 1 + 16, 1 + 2 + 1]
     assert page.get_log("browser") == []
 
 

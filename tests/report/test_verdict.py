@@ -1,29 +1,102 @@
-"""The verdict tells truth from error."""
+"""The verdict tells truth from error, and never says two things."""
 
 import re
 
+import numpy as np
+import pytest
 from rows import toy
 
 import regcal
+from regcal import Normal
+
+
+def page_of(y, dist, folder, **options):
+    """Return the text of a report, and its verdict without markup."""
+    text = regcal.report(y, dist, path=folder / "r.html", **options).read_text(encoding="utf-8")
+    section = re.search(r'<section class="verdict.*?</section>', text, re.DOTALL).group()
+    return re.sub(r"<[^>]+>", " ", section)
 
 
 def test_verdict_tells_truth_from_error(tmp_path):
-    """The truth shows no sign of miscalibration; the normal is told off, with the place."""
+    """The truth is calibrated as far as its rows can tell; the normal is told off, with places."""
     y, truth, wrong = toy(800)
-    good = regcal.report(y, truth, path=tmp_path / "good.html").read_text(encoding="utf-8")
-    bad = regcal.report(y, wrong, path=tmp_path / "bad.html").read_text(encoding="utf-8")
+    good, bad = page_of(y, truth, tmp_path), page_of(y, wrong, tmp_path)
 
-    assert "No sign of miscalibration in “model”" in good
+    assert "“model” is calibrated, as far as 800 rows can tell" in good
     assert "“model” is not calibrated" in bad
     assert "probabilities are off by up to" in bad
+    assert re.search(
+        r"Intervals that should hold 90 % of the outcomes hold 9\d\.\d % .*too wide", bad
+    )
     assert "log score changed" not in bad
 
 
 def test_verdict_says_what_calibration_changed(tmp_path):
-    """With `before`, improvements are named with their uncertainty."""
+    """With `before`, both are judged, and improvements are named with their uncertainty."""
     y, truth, wrong = toy(800)
-    file = regcal.report(y, truth, before=wrong, path=str(tmp_path / "report.html"))
-    text = file.read_text(encoding="utf-8")
+    text = page_of(y, truth, tmp_path, before=wrong)
 
+    assert "“after” is calibrated, as far as 800 rows can tell; “before” is not" in text
     assert re.search(r"log score changed by \+[\d.]+ ± [\d.]+ \(better\)", text)
     assert re.search(r"CRPS by -[\d.]+ ± [\d.]+ \(better\)", text)
+
+
+def test_verdict_says_what_its_rows_could_have_seen(tmp_path):
+    """More rows see smaller errors."""
+    sizes = []
+    for n in (150, 2000):
+        y, truth, _ = toy(n)
+        found = re.search(
+            r"hold less than ([\d.]+) % or more than ([\d.]+) %, or P\(y ≤ t\) that is off by "
+            r"([\d.]+) on average",
+            page_of(y, truth, tmp_path),
+        )
+        sizes.append([float(number) for number in found.groups()])
+    (low, high, shift), (sharper_low, sharper_high, sharper_shift) = sizes
+
+    assert low < sharper_low < 90 < sharper_high < high
+    assert sharper_shift < shift
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("spread", [1.0, 1.15])
+def test_verdict_never_contradicts_its_numbers(spread, seed, tmp_path):
+    """It says "calibrated" exactly if no number is outside the range beside it.
+
+    At these spreads coverage is at the edge of what chance explains.
+    """
+    rng = np.random.default_rng(seed)
+    loc = rng.normal(size=309)
+    text = page_of(rng.normal(loc), Normal(loc, np.full(309, spread)), tmp_path)
+    hold, low, high = (
+        float(number)
+        for number in re.search(
+            r"90 % intervals hold\s+([\d.]+) %\s.*?([\d.]+) to ([\d.]+)", text
+        ).groups()
+    )
+    calibrated = "“model” is calibrated, as far as" in text
+
+    assert calibrated != ("✗" in text)
+    assert not (calibrated and not low <= hold <= high)
+    if not low <= hold <= high:
+        assert "Intervals that should hold 90 %" in text
+
+
+def test_an_impossible_outcome_is_named(tmp_path):
+    """One outcome where nothing was predicted is enough, and the sentence says so."""
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=300)
+    y[7] = 9.0
+
+    assert "At least one outcome is so high that" in page_of(
+        y, Normal(np.zeros(300), np.ones(300)), tmp_path
+    )
+
+
+def test_a_wrong_mean_and_wrong_tails_are_named(tmp_path):
+    """Outcomes that lie higher than predicted, all of them."""
+    rng = np.random.default_rng(0)
+    text = page_of(rng.normal(0.5, size=500), Normal(np.zeros(500), np.ones(500)), tmp_path)
+
+    assert re.search(r"outcomes lie about 0\.[456]\d* above their predicted mean", text)
+    assert re.search(r"% \(by chance [\d.]+ to [\d.]+ %\) of the outcomes lie above the", text)

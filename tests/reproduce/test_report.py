@@ -1,8 +1,10 @@
 """Tables between markers follow from rows."""
 
 import re
+from dataclasses import replace
 
-from studies import EXPERIMENTS, as_the_paper_says, made_up
+import numpy as np
+from studies import EXPERIMENTS, a_row, as_the_paper_says, made_up
 
 from regcal.reproduce import Scores, claims, write_study
 from regcal.reproduce.report import filled_in
@@ -39,3 +41,29 @@ def test_the_page_follows_from_the_stored_rows(stored):
 
     assert filled_in(page, Scores(stored)) == page
     assert re.findall(r"-?\d+\.\d+", prose) == []
+
+
+def test_the_outlook_is_compared_with_e_beta():
+    """Gains, clear ones and times, of methods whose scores differ by what is known."""
+    rows = {}
+    for fold in range(5):
+        unit, noise = f"airfoil/OLS/0/{fold}", 1e-3 * np.sin(fold)
+        better = {"e-beta-thresholds": 0.25, "e-beta-dense": -0.5, "dirichlet": 0.0, "e-beta": 0.0}
+        for method, gain in {**better, "gpc-zero": 0.0}.items():
+            row = a_row(f"{unit}/{method}/16", gain + noise * (method != "e-beta"))
+            rows[row.cell] = replace(row, seconds=2.0 if method == "dirichlet" else 0.5)
+        row = a_row(f"{unit}/uncalibrated/0")
+        rows[row.cell] = row
+    page = "<!-- begin outlook -->\n<!-- end outlook -->"
+    lines = filled_in(page, Scores(rows)).splitlines()
+
+    assert lines[3] == "| e-beta, threshold code | +0.250 | 1 of 1 | 1 | 0 | 1.0 |"
+    assert lines[4] == "| e-beta, dense code | -0.500 | 0 of 1 | 0 | 1 | 1.0 |"
+    assert lines[5].endswith("| 4.0 |")
+
+
+def test_studies_without_the_outlook_say_so():
+    """Rows of the paper's methods alone have nothing to compare."""
+    page = "<!-- begin outlook -->\n<!-- end outlook -->"
+
+    assert "Not part of this run." in filled_in(page, Scores(made_up(as_the_paper_says)))

@@ -144,12 +144,7 @@ class AutoCalibrator(Calibrator):
     verbose : int, default=0
         Whether to tell on standard error which candidate is being compared. With 0, a terminal
         shows it if that takes longer than two seconds, and nothing is written elsewhere.
-    support : {"auto", None} or (low, high), default="auto"
-        Ends at which outcomes beyond are seen, such as 0 for rain: found where outcomes pile up,
-        none, or given; write an end that there is none of as None.
-    step : float or "auto", optional
-        Distance of the values that outcomes are rounded to: 1 for counts. The result then is a
-        distribution of these values.
+    support, step : as in every calibrator
 
     Attributes
     ----------
@@ -474,12 +469,16 @@ class Judged(WithoutCaches):
         densities = np.exp(self.logs - self.logs.max(axis=0))
         return Objective(densities, products / self.unit, shares, self.price)
 
-    def rows_of(self, weights: Array) -> Array:
-        """Return the objective of each row under an average."""
+    def _log_score_and_crps(self, weights: Array) -> Array:
+        """Return both parts of the objective of each row under an average, (2, n_rows)."""
         used = np.flatnonzero(weights)
         logs = self.logs[used] + np.log(weights[used])[:, np.newaxis]
         crps = (np.tensordot(weights[used], self.differences[used], axes=1) ** 2).sum(axis=1)
-        return np.logaddexp.reduce(logs, axis=0) - self.price * crps / self.unit
+        return np.stack([np.logaddexp.reduce(logs, axis=0), -self.price * crps / self.unit])
+
+    def rows_of(self, weights: Array) -> Array:
+        """Return the objective of each row under an average."""
+        return self._log_score_and_crps(weights).sum(axis=0)
 
     def scores_of(self, weights: Array) -> Array:
         """Return the scores that count of each row under an average, (n_scores, n_rows).
@@ -487,11 +486,7 @@ class Judged(WithoutCaches):
         Both are tested by themselves: of long tails, a few rows that hardly any density foresaw
         hide in the sum what the CRPS of all rows shows.
         """
-        used = np.flatnonzero(weights)
-        logs = self.logs[used] + np.log(weights[used])[:, np.newaxis]
-        crps = (np.tensordot(weights[used], self.differences[used], axes=1) ** 2).sum(axis=1)
-        both = np.stack([np.logaddexp.reduce(logs, axis=0), -self.price * crps / self.unit])
-        return both[list(_COUNTED[self.price])]
+        return self._log_score_and_crps(weights)[list(_COUNTED[self.price])]
 
     def clearly_ahead(self, one: Array, other: Array) -> bool:
         """Return whether an average is clearly ahead of another in a score that counts.

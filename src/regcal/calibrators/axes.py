@@ -10,6 +10,7 @@ from regcal._validation import Array
 from regcal.calibrators.targets import Targets
 from regcal.maps import Axis
 from regcal.maps.axis import LINEAR
+from regcal.support import WHOLE_LINE
 
 # Beyond this many standard deviations the process is frozen and eta goes on as a straight line.
 LARGEST_PROBIT = 6.0
@@ -28,11 +29,14 @@ class MapAxes(WithoutCaches):
         Range of targets.
     axis : Axis
         Along which they are seen.
+    ends : tuple of float
+        Targets beyond which nothing is seen.
     """
 
     low: float
     high: float
     axis: Axis = LINEAR
+    ends: tuple[float, float] = WHOLE_LINE
 
     @classmethod
     def around(cls, targets: Targets) -> "MapAxes":
@@ -44,8 +48,9 @@ class MapAxes(WithoutCaches):
             )
             raise ValueError(msg)
         extra = _MARGIN * (targets.high - targets.low)
-        low, high = targets.support.ends
-        return cls(max(targets.low - extra, low), min(targets.high + extra, high), targets.axis)
+        ends = low, high = targets.support.ends
+        range_seen = max(targets.low - extra, low), min(targets.high + extra, high)
+        return cls(*range_seen, targets.axis, ends)
 
     @cached_property
     def places(self) -> tuple[float, float]:

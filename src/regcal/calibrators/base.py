@@ -5,6 +5,7 @@
 calibrator solves for its map. Batches and partitions go the same way.
 """
 
+import inspect
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -13,10 +14,9 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import ThreadpoolController
 
-from regcal._inspection import Auditable, FittedCard
+from regcal._inspection import Auditable, FittedCard, check_has_learnt
 from regcal.calibrators.cells import Coordinates
 from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.observed import Observed, check_observed
@@ -43,13 +43,29 @@ class ImpossibleOutcomesWarning(UserWarning):
     """
 
 
+# How docstrings of calibrators name two parameters that all have, and what is told in its place.
+_NAMED = "support, step : as in every calibrator"
+_TOLD = inspect.cleandoc(
+    """
+    support : {"auto", None} or (low, high), default="auto"
+        Ends at which outcomes beyond are seen, such as 0 for rain: found where outcomes pile up,
+        none, or given; write an end that there is none of as None.
+    step : float or "auto", optional
+        Distance of the values that outcomes are rounded to: 1 for counts. The result then is a
+        distribution of these values.
+    """
+)
+
+
 class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
     """Learns from held-out rows how predictive distributions are wrong, and corrects them.
 
     What `fit` takes may be anything that `as_distribution` understands. A subclass implements
     ``_solve(observed)``, which learns from what was observed of the rows, and
     ``_transform(dist, covariates)``. It names the coordinates in which rows are looked at by
-    ``_coordinates``; without any, it learns from ``observed.rows``, at most 16 384 of them.
+    ``_coordinates``; without any, it learns from ``observed.rows``, at most 16 384 of them. Of
+    the parameters `support` and `step` its docstring says "as in every calibrator", and they are
+    described in that place.
 
     Examples
     --------
@@ -67,6 +83,11 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
 
     # The covariates it has learnt from, without their rows.
     columns_: Covariates | None = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.__doc__ is not None:
+            cls.__doc__ = inspect.cleandoc(cls.__doc__).replace(_NAMED, _TOLD)
 
     def fit(self, dist: Any, y: Any, sample_weight: Any = None, covariates: Any = None) -> Self:
         """Learn from predictions and outcomes of rows the model has not been trained on.
@@ -293,7 +314,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         -------
         Distribution
         """
-        check_is_fitted(self, "n_rows_seen_")
+        check_has_learnt(self, "n_rows_seen_")
         dist = as_distribution(dist)
         return self._transform(dist, self._read(covariates, len(dist)))
 
@@ -414,12 +435,7 @@ class IdentityCalibrator(Calibrator):
 
     Parameters
     ----------
-    support : {"auto", None} or (low, high), default="auto"
-        Ends at which outcomes beyond are seen, such as 0 for rain: found where outcomes pile up,
-        none, or given; write an end that there is none of as None.
-    step : float or "auto", optional
-        Distance of the values that outcomes are rounded to: 1 for counts. The result then is a
-        distribution of these values.
+    support, step : as in every calibrator
 
     Examples
     --------

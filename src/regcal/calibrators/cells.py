@@ -157,6 +157,11 @@ class Cells:
     parts: tuple[Points, ...] = ()
     merging: bool = False
 
+    @classmethod
+    def of(cls, coordinates: Coordinates, rows: HeldOut) -> "Cells":
+        """Return the points of some rows."""
+        return cls(coordinates).counted(rows)
+
     def counted(self, rows: HeldOut) -> "Cells":
         """Return these points and those of more rows."""
         per_row = self.coordinates.points_per_row
@@ -226,8 +231,9 @@ class OutcomeCoordinates:
 
     def observe(self, rows: HeldOut) -> Points:
         """Return a point per possible outcome."""
-        possible = np.isfinite(rows.z) & rows.exact
-        z = np.clip(rows.z[possible], -_FARTHEST, _FARTHEST)
+        z = rows.z
+        possible = np.isfinite(z) & rows.exact
+        z = np.clip(z[possible], -_FARTHEST, _FARTHEST)
         return Points.without_levels(rows.weights[possible], z, z * z)
 
     def cells(self, points: Points) -> np.ndarray:

@@ -81,12 +81,7 @@ class ConditionalCalibrator(Calibrator):
         ``"predicted median"`` and ``"predicted spread"``.
     random_state : int, default=0
         Decides which rows form the folds. Equal rows stay together.
-    support : {"auto", None} or (low, high), default="auto"
-        Ends at which outcomes beyond are seen, such as 0 for rain: found where outcomes pile up,
-        none, or given; write an end that there is none of as None.
-    step : float or "auto", optional
-        Distance of the values that outcomes are rounded to: 1 for counts. The result then is a
-        distribution of these values.
+    support, step : as in every calibrator
 
     Attributes
     ----------

@@ -14,6 +14,7 @@ from regcal._inspection import Auditable
 from regcal._random import uniforms_by_order
 from regcal._validation import Array, as_float_array, check_weights
 from regcal.calibrators.held_out import HeldOut
+from regcal.calibrators.order_statistics import ROUNDING, Scores, Side, fairly_missed
 from regcal.covariates import Covariates
 from regcal.distributions import Distribution, as_distribution
 from regcal.outcomes import Outcomes
@@ -22,55 +23,6 @@ from regcal.outcomes import Outcomes
 # distribution, where the CDF is flat, is held by the interval that reaches its probability. It
 # changes coverage by less than 1e-9.
 _OUTWARDS = 1e-9
-
-# Sums of weights that differ by less are equal: 0.9 of 10 rows are 9 rows.
-_ROUNDING = 1e-12
-
-
-@dataclass(frozen=True)
-class Scores:
-    """How far out held-out rows lie, and what each weighs; the larger, the farther.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows,)
-        Infinite where no end of an interval is far enough out.
-    weights : ndarray of shape (n_rows,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from regcal.calibrators.conformal import Scores
-    >>> scores = Scores(np.arange(1.0, 10.0), np.ones(9))
-    >>> scores.reached(0.9), scores.reached(0.5)  # the 9th and the 5th of 9 rows, 10 with the new
-    (array([9.]), array([5.]))
-    """
-
-    values: Array
-    weights: Array
-
-    def reached(self, share: float, new_weights: Any = 1.0) -> Array:
-        """Return the score that new rows do not exceed with at least this probability.
-
-        Exchangeable rows take each place in the order of all n + 1 with the same probability, so
-        that ceil((n + 1) share) of the n known scores are enough. With weights, rows take a place
-        with probability w_i / (sum_j w_j + w_new) (Tibshirani, Foygel Barber, Candes and Ramdas,
-        2019, Lemma 3), which for w_new = 1 makes a weight of 2 two rows. It is nan where
-        all known rows are too few.
-
-        Parameters
-        ----------
-        share : float
-        new_weights : float or ndarray of shape (n_new,), default=1.0
-
-        Returns
-        -------
-        ndarray of shape (n_new,)
-        """
-        order = np.argsort(self.values, kind="stable")
-        upto = np.cumsum(self.weights[order])
-        needed = share * (upto[-1] + np.atleast_1d(new_weights)) * (1.0 - _ROUNDING)
-        return np.append(self.values[order], np.nan)[np.searchsorted(upto, needed)]
 
 
 class ConformalLevels(Auditable, BaseEstimator):
@@ -82,7 +34,8 @@ class ConformalLevels(Auditable, BaseEstimator):
     move: an interval is a central one of the row's own distribution, of another nominal coverage,
     and a bound is a quantile at another level. Densities and probabilities stay as they are.
 
-    Point masses are held or not as a whole, so that coverage may be larger than asked for. Of a
+    Point masses are held or not as a whole, so that coverage may be larger than asked for: levels
+    are not moved inwards to use that up, since rows without masses would pay for it. Of a
     censored outcome the end counts that is worse, so that coverage holds whatever is behind it.
 
     Parameters
@@ -94,6 +47,8 @@ class ConformalLevels(Auditable, BaseEstimator):
     ----------
     low_, high_ : ndarray of shape (n_rows,)
         Probits of the outcomes under their distributions; they differ where one is censored.
+    lower_, upper_ : Side
+        What they say about lower and about upper ends.
     weights_ : ndarray of shape (n_rows,)
         As given if they differ; 1 for each row if they are all equal.
     weighted_ : bool
@@ -160,11 +115,21 @@ class ConformalLevels(Auditable, BaseEstimator):
         -------
         self
         """
-        self.low_, self.high_ = probits_of(rows.dist, rows.seen, self.random_state)
+        self.lower_, self.upper_ = _sides(rows.dist, rows.seen, self.random_state)
         self.weights_, self.weighted_, self.n_rows_ = rows.weights, weighted, n_rows
         self.names_ = () if rows.covariates is None else rows.covariates.names
         self.groups_ = None if rows.covariates is None else _keys_of(rows.covariates)
         return self
+
+    @property
+    def low_(self) -> Array:
+        """Probits of the lower ends of the outcomes."""
+        return -self.lower_.drawn
+
+    @property
+    def high_(self) -> Array:
+        """Probits of the upper ends of the outcomes."""
+        return self.upper_.drawn
 
     def interval(
         self, dist: Any, coverage: float = 0.9, sample_weight: Any = None, by: Any = None
@@ -232,10 +197,10 @@ class ConformalLevels(Auditable, BaseEstimator):
         ndarray of shape (n_rows,)
         """
         check_is_fitted(self, "weights_")
-        # an interval of no width is the median
-        outer = np.maximum(np.maximum(-self.low_, self.high_), 0.0)
         name = f"A coverage of {_level(coverage, 'coverage'):g}"
-        return self._moved(outer, coverage, name, n_rows, sample_weight, by)
+        # an interval of no width is the median
+        asked = Asked(coverage, (self.lower_, self.upper_), ndtri(0.5 + 0.5 * coverage), 0.0, name)
+        return self._moved(asked, n_rows, sample_weight, by)
 
     def probits(
         self, n_rows: int, level: float, sample_weight: Any = None, by: Any = None
@@ -255,28 +220,33 @@ class ConformalLevels(Auditable, BaseEstimator):
         ndarray of shape (n_rows,)
         """
         check_is_fitted(self, "weights_")
-        upper = _level(level, "levels") >= 0.5
-        name = f"An upper bound at the level {level:g}"
+        upper, z = _level(level, "levels") >= 0.5, ndtri(level)
         if upper:
-            return self._moved(self.high_, level, name, n_rows, sample_weight, by)
+            asked = Asked(
+                level, (self.upper_,), z, -np.inf, f"An upper bound at the level {level:g}"
+            )
+            return self._moved(asked, n_rows, sample_weight, by)
         name = f"A lower bound at the level {level:g}"
-        return -self._moved(-self.low_, 1.0 - level, name, n_rows, sample_weight, by)
+        asked = Asked(1.0 - level, (self.lower_,), -z, -np.inf, name)
+        return -self._moved(asked, n_rows, sample_weight, by)
 
-    def _moved(
-        self, values: Array, share: float, name: str, n_rows: int, sample_weight: Any, by: Any
-    ) -> Array:
-        """Return the score that each new row does not exceed with probability `share`."""
+    def _moved(self, asked: "Asked", n_rows: int, sample_weight: Any, by: Any) -> Array:
+        """Return how far out the ends of each new row have to be."""
         new_weights = self._new_weights(sample_weight, n_rows)
         reached = np.empty(n_rows)
         for known, new, group in self._cells(n_rows, by):
-            scores = Scores(values[known], self.weights_[known])
-            reached[new] = scores.reached(share, new_weights[new])
-            if np.isnan(reached[new]).any():
+            sides = [side.take(known, asked.least) for side in asked.sides]
+            outer = np.maximum.reduce([side.held for side in sides])
+            scores = Scores(outer, self.weights_[known])
+            promised = scores.reached(asked.share, new_weights[new])
+            if np.isnan(promised).any():
                 heaviest = int(new[np.argmax(new_weights[new])])
                 row = (heaviest, float(new_weights[heaviest])) if self.weighted_ else None
-                raise _too_few(float(scores.weights.sum()), share, row, name + group)
-            told = Scores(scores.values, np.ones(len(known))) if self.weighted_ else scores
-            _check_finite_ends(reached[new], told, name + group)
+                total = float(scores.weights.sum())
+                raise _too_few(total, asked.share, row, asked.name + group)
+            told = Scores(outer, np.ones(len(known))) if self.weighted_ else scores
+            _check_finite_ends(promised, told, asked.name + group)
+            reached[new] = _fair_place(asked, sides, scores.weights, new_weights[new], promised)
         return reached + _OUTWARDS
 
     def _new_weights(self, sample_weight: Any, n_rows: int) -> Array:
@@ -349,14 +319,56 @@ class ConformalLevels(Auditable, BaseEstimator):
         return Covariates(tuple(new[name] for name in self.names_))
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What is asked for: ends that hold outcomes with probability `share`.
+
+    `place` is where they are if the model is right, and `least` the nearest they may be.
+    """
+
+    share: float
+    sides: tuple[Side, ...]
+    place: float
+    least: float
+    name: str
+
+
+def _fair_place(
+    asked: Asked, sides: list[Side], weights: Array, new_weights: Array, promised: Array
+) -> Array:
+    """Return how far out ends are put, which is not nearer than promised.
+
+    Outcomes on point masses leave room: by `held` they are inside as soon as possible, by `drawn`
+    as often as if there were no masses. In between, what a right model has is as good as any.
+    """
+    rests = [side.rests for side in sides]
+    nearest, farthest = (
+        np.fmax(fairly_missed(scores, rests, weights, asked.share, new_weights), promised)
+        for scores in ([side.held for side in sides], [side.likely for side in sides])
+    )
+    return np.clip(asked.place, nearest, farthest)
+
+
+def _sides(dist: Distribution, seen: Outcomes, random_state: Any) -> tuple[Side, Side]:
+    """Return what outcomes say about lower and about upper ends.
+
+    The quantile at a level v is at most y where v <= F(y), and at least y where v > F(y-).
+    """
+    low, high = probits_of(dist, seen, random_state)
+    first, last = dist.from_probit(np.array([[-np.inf, np.inf]])).T
+    below, last_below = (
+        dist._evaluate("_probit_below", points[:, np.newaxis], True)
+        for points in (seen.upper, last)
+    )
+    lower = Side(-dist.probit(seen.lower), -low, -dist.probit(first))
+    return lower, Side(below, high, last_below)
+
+
 def probits_of(dist: Distribution, seen: Outcomes, random_state: Any = 0) -> tuple[Array, Array]:
     """Return the probits between which each outcome lies.
 
     Without point masses both are the probit of the outcome. At a mass it is that of a draw v
-    between F(y-) and F(y), where v <= level means that y is at most the quantile at this level,
-    and v >= level that it is at least that: coverage holds, and is larger where ends of
-    intervals are masses. Any rule in place of the draw would be as valid; but only draws are
-    uniform if the model is right, so that they do not move the levels of such a model.
+    between F(y-) and F(y), which is uniform if the model is right.
 
     Of a censored outcome they are those of its ends: the outcome may be anywhere inside.
 
@@ -396,7 +408,7 @@ def rows_needed(share: float) -> int:
     >>> rows_needed(0.9), rows_needed(0.95), rows_needed(0.99)
     (9, 19, 99)
     """
-    return ceil(share / (1.0 - share) * (1.0 - _ROUNDING))
+    return ceil(share / (1.0 - share) * (1.0 - ROUNDING))
 
 
 def counts_of(weights: Array) -> tuple[Array, bool]:
@@ -410,7 +422,7 @@ def counts_of(weights: Array) -> tuple[Array, bool]:
     (array([1., 0., 1.]), False)
     """
     positive = weights > 0
-    differ = bool(weights[positive].min() < weights.max() * (1.0 - _ROUNDING))
+    differ = bool(weights[positive].min() < weights.max() * (1.0 - ROUNDING))
     return (weights if differ else positive.astype(float)), differ
 
 

@@ -213,12 +213,7 @@ class DirichletCalibrator(Calibrator):
         Ends of the segments: a number of thresholds over the paper's range, equally spaced on
         the axis that suits the targets (see `regcal.maps.Axis`) and within their support, a
         grid object from `regcal.grids`, or increasing values. The outer segments are open-ended.
-    support : {"auto", None} or (low, high), default="auto"
-        Ends at which outcomes beyond are seen, such as 0 for rain: found where outcomes pile up,
-        none, or given; write an end that there is none of as None.
-    step : float or "auto", optional
-        Distance of the values that outcomes are rounded to: 1 for counts. The result then is a
-        distribution of these values.
+    support, step : as in every calibrator
 
     Attributes
     ----------

@@ -93,9 +93,9 @@ class PathCoordinates:
 
     def observe(self, rows: HeldOut) -> Points:
         """Return a point per outcome."""
-        used = np.isfinite(rows.z) & np.isfinite(rows.log_spread) & rows.exact
-        u = np.clip(rows.z[used], -LARGEST, LARGEST)
-        values = (u, rows.y[used], rows.log_spread[used])
+        u, log_spread = rows.z, rows.log_spread
+        used = np.isfinite(u) & np.isfinite(log_spread) & rows.exact
+        values = (np.clip(u[used], -LARGEST, LARGEST), rows.y[used], log_spread[used])
         return Points.without_levels(rows.weights[used], *values)
 
     def cells(self, points: Points) -> np.ndarray:
@@ -198,7 +198,8 @@ def placed(
 
 def barrier_points(rows: HeldOut, start: ProbitMap, axes: MapAxes) -> PathPoints:
     """Return points on the paths of representative rows, at which eta has to increase."""
-    middles = rows.dist.from_probit(start.inverse(np.full((1, 1), _NEXT_TO_MEDIAN)))[:, 0]
+    middle = start.inverse(np.full((1, 1), _NEXT_TO_MEDIAN))
+    middles = rows.dist._evaluate("_from_probit", middle, True)
     order = np.argsort(middles, kind="stable")
     share = np.cumsum(rows.weights[order]) / rows.weights.sum()
     levels = (np.arange(_BARRIER_ROWS) + 0.5) / _BARRIER_ROWS
@@ -207,7 +208,7 @@ def barrier_points(rows: HeldOut, start: ProbitMap, axes: MapAxes) -> PathPoints
     chosen = chosen[np.sort(np.unique(rows.distinct[chosen], return_index=True)[1])]
     targets = axes.axis.inverse(np.linspace(*axes.places, _BARRIER_LEVELS + 2)[1:-1])
     grid = np.broadcast_to(targets, (len(chosen), len(targets)))
-    dist: Distribution = Transformed(rows.dist[chosen], start)
+    dist: Distribution = Transformed(rows.dist._take(chosen), start)
     u, logslope = dist._probit_and_logslope(grid)
     with np.errstate(over="ignore"):
         spread = np.exp(-logslope)
@@ -234,10 +235,7 @@ class IntervalPoints:
     @classmethod
     def of(cls, intervals: Points, start: ProbitMap, axes: MapAxes) -> "IntervalPoints":
         """Return points in `IntervalCoordinates` after the start map."""
-        ends = [
-            _end_points(intervals.values[row : row + 2], intervals.weights, start, axes)
-            for row in (0, 2)
-        ]
+        ends = _end_points(intervals, start, axes)
         known = [np.isfinite(end.u) for end in ends]
         both = np.flatnonzero(known[0] & known[1])
         pair = _merged_pairs(ends[0].where(both), ends[1].where(both))
@@ -270,13 +268,14 @@ class IntervalPoints:
         return terms
 
 
-def _end_points(end: Array, weights: Array, start: ProbitMap, axes: MapAxes) -> PathPoints:
-    """Return ends, given as probits and targets, on the axes; infinite ones stay so."""
-    z, t = end
+def _end_points(intervals: Points, start: ProbitMap, axes: MapAxes) -> list[PathPoints]:
+    """Return the lower and the upper ends on the axes; infinite ones stay so."""
+    z, t = intervals.values[::2], intervals.values[1::2]
     finite = np.isfinite(z)
     u = np.where(finite, start(np.where(finite, z, 0.0)), z)
     s = axes.target_axis(np.where(np.isfinite(t), t, axes.low))
-    return PathPoints(u, s, np.zeros(len(u)), weights)
+    none = np.zeros(len(intervals))
+    return [PathPoints(u[end], s[end], none, intervals.weights) for end in (0, 1)]
 
 
 def _merged_pairs(low: PathPoints, high: PathPoints) -> tuple[PathPoints, PathPoints]:
@@ -338,12 +337,7 @@ class DensityCalibrator(ProcessCalibrator):
     ----------
     kernel : Kernel, default=RBF()
         `regcal.gp.RBF`, `Matern52`, `Matern32` or any object with a spectral density.
-    support : {"auto", None} or (low, high), default="auto"
-        Ends at which outcomes beyond are seen, such as 0 for rain: found where outcomes pile up,
-        none, or given; write an end that there is none of as None.
-    step : float or "auto", optional
-        Distance of the values that outcomes are rounded to: 1 for counts. The result then is a
-        distribution of these values.
+    support, step : as in every calibrator
 
     Attributes
     ----------

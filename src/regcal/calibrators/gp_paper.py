@@ -75,12 +75,7 @@ class PaperGPCalibrator(Calibrator):
     verbose : int, default=0
         Whether to tell on standard error what is being fitted. With 0, a terminal shows it if
         that takes longer than two seconds, and nothing is written elsewhere.
-    support : {"auto", None} or (low, high), default="auto"
-        Ends at which outcomes beyond are seen, such as 0 for rain: found where outcomes pile up,
-        none, or given; write an end that there is none of as None.
-    step : float or "auto", optional
-        Distance of the values that outcomes are rounded to: 1 for counts. The result then is a
-        distribution of these values.
+    support, step : as in every calibrator
 
     Attributes
     ----------
@@ -224,7 +219,7 @@ class PaperGPCalibrator(Calibrator):
         t = np.linspace(*self.axes_.places, _TABLE[1])
         probability = self.calibration_map(self.axes_.axis.inverse(t), ndtr(u)[:, np.newaxis])
         eta = ndtri(np.clip(probability, 1e-12, 1 - 1e-12))
-        return faded_surface(u, t, eta, self.axes_.axis)
+        return faded_surface(u, t, eta, self.axes_)
 
     def _transform(self, dist: Distribution, covariates: Covariates | None) -> Distribution:
         calibrated = Transformed(dist, self.map_)

@@ -33,7 +33,7 @@ from regcal.gp import (
     log_interval,
 )
 from regcal.gp.laplace import LaplaceLikelihood
-from regcal.maps import Axis, ProbitMap, Surface, log_change
+from regcal.maps import ProbitMap, Surface, log_change
 from regcal.maps.scale import IDENTITY
 from regcal.maps.surface_curves import SMALLEST_SLOPE
 
@@ -128,8 +128,8 @@ def choose_start(outcomes: Points, intervals: Points) -> ProbitMap:
 def total_gain(mapping: ProbitMap, outcomes: Points, intervals: Points) -> float:
     """Return what a map adds to the log-likelihood of outcomes and intervals."""
     gain = outcomes.weights @ log_change(mapping, outcomes.values[0])
-    low, high = intervals.values[0], intervals.values[2]
-    between = log_interval(mapping(low), mapping(high)) - log_interval(low, high)
+    ends = intervals.values[[0, 2]]
+    between = log_interval(*mapping(ends)) - log_interval(*ends)
     return float(gain + intervals.weights @ between)
 
 
@@ -175,7 +175,8 @@ class IdentityPrior:
             slope = 1.0 + float(process.posterior.coefficients[1])
             ends = (variance[0].mean(), variance[-1].mean())
             slopes = [max(slope / np.sqrt(1.0 + end), SMALLEST_SLOPE) for end in ends]
-        return Surface(u, t, eta - u[:, np.newaxis], (slopes[0], slopes[1]), start, axes.axis)
+        tails = (slopes[0], slopes[1])
+        return Surface(u, t, eta - u[:, np.newaxis], tails, start, axes.axis, axes.ends)
 
     def checked(
         self, surface: Surface, outcomes: Points, intervals: Points, rows: HeldOut
@@ -218,7 +219,7 @@ class FlatPrior:
     def surface(self, process: FittedProcess, axes: MapAxes, start: ProbitMap) -> Surface:
         """Return the map, which fades into the identity."""
         u, t, eta, _ = averaged_table(process, axes, self)
-        return faded_surface(u, t, eta, axes.axis)
+        return faded_surface(u, t, eta, axes)
 
     def checked(
         self, surface: Surface, outcomes: Points, intervals: Points, rows: HeldOut
@@ -287,7 +288,7 @@ def averaged_table(
     return u, t, eta, variance
 
 
-def faded_surface(u: Array, t: Array, eta: Array, axis: Axis) -> Surface:
+def faded_surface(u: Array, t: Array, eta: Array, axes: MapAxes) -> Surface:
     """Return a map that fades into the identity where the base says nearly 0 or nearly 1.
 
     A classifier whose prior is 1/2 never reaches 0 and 1, so that mass would be left at infinity.
@@ -295,7 +296,7 @@ def faded_surface(u: Array, t: Array, eta: Array, axis: Axis) -> Surface:
     share = np.clip((LARGEST_PROBIT - np.abs(u)) / (LARGEST_PROBIT - _FADING_PROBIT), 0.0, 1.0)
     smooth = share**2 * (3.0 - 2.0 * share)
     h = smooth[:, np.newaxis] * (eta - u[:, np.newaxis])
-    return Surface(u, t, h, (1.0, 1.0), axis=axis)
+    return Surface(u, t, h, (1.0, 1.0), axis=axes.axis, ends=axes.ends)
 
 
 # --------------------------------------------------------------------------------------- 6. check
@@ -330,11 +331,13 @@ def with_bounded_tails(surface: Surface, outcomes: Points, intervals: Points) ->
 
 def mean_gain(surface: Surface, rows: HeldOut) -> float:
     """Return the mean gain in log density over the start alone, on the rows it was learnt from."""
-    some = rows.take(np.arange(0, len(rows), max(1, len(rows) // _CHECKED_ROWS)))
-    whole, start = (Transformed(some.dist, one) for one in (surface, surface.start))
+    every = len(rows) // _CHECKED_ROWS
+    some = rows.take(slice(None, None, every)) if every > 1 else rows
+    whole, z = Transformed(some.dist, surface), some.z
     with np.errstate(invalid="ignore"):
-        gain = whole.log_change(some.z) - log_change(surface.start, some.z)
+        gain = whole.log_change(z) - log_change(surface.start, z)
         if not some.exact.all():
             part, exact = some.take(~some.exact), some.exact
-            gain[~exact] = part.log_scores(whole[~exact]) - part.log_scores(start[~exact])
+            before = Transformed(part.dist, surface.start)
+            gain[~exact] = part.log_scores(whole[~exact]) - part.log_scores(before)
     return float(np.average(np.where(np.isfinite(gain), gain, 0.0), weights=some.weights))

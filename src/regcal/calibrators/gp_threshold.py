@@ -169,12 +169,7 @@ class GPCalibrator(ProcessCalibrator):
     prediction_thresholds : int, grid or array-like, optional
         Without it the density is the exact derivative of the calibrated CDF. With it, the density
         is the paper's: differences between neighbouring thresholds of this grid.
-    support : {"auto", None} or (low, high), default="auto"
-        Ends at which outcomes beyond are seen, such as 0 for rain: found where outcomes pile up,
-        none, or given; write an end that there is none of as None.
-    step : float or "auto", optional
-        Distance of the values that outcomes are rounded to: 1 for counts. The result then is a
-        distribution of these values.
+    support, step : as in every calibrator
 
     Attributes
     ----------

@@ -33,6 +33,9 @@ _PROBITS = np.linspace(-6.0, 6.0, 97)
 # differently in the last digit, and what was equal must not become different by that.
 _EQUAL_BITS = 24
 
+# What is derived of rows whatever their weights.
+_OF_NO_WEIGHT = ("y", "exact", "_at_outcomes", "n_possible", "distinct")
+
 
 def without_last_digits(values: Array) -> Array:
     """Return numbers with about seven digits, so that those that should be equal are."""
@@ -69,9 +72,9 @@ class HeldOut(WithoutCaches):
     ) -> "HeldOut":
         """Return the rows that count, after checking what the user passed."""
         dist = as_distribution(dist)
-        outcomes = check_outcomes(y, len(dist))
-        weights = check_weights(sample_weight, len(dist))
-        known = None if covariates is None else Covariates.of(covariates, len(dist))
+        n_rows = len(dist)
+        outcomes, weights = check_outcomes(y, n_rows), check_weights(sample_weight, n_rows)
+        known = None if covariates is None else Covariates.of(covariates, n_rows)
         return cls(dist, outcomes, weights, known).counted()
 
     @classmethod
@@ -110,7 +113,8 @@ class HeldOut(WithoutCaches):
     @cached_property
     def exact(self) -> np.ndarray:
         """Whether the outcome is a point that has a density, rather than an interval or a mass."""
-        return self.seen.exact_rows & ~(self.dist.mass(self.y) > 0)
+        masses = np.exp(self.dist._evaluate("_logmass", self.y[:, np.newaxis], True))
+        return self.seen.exact_rows & ~(masses > 0)
 
     @cached_property
     def _at_outcomes(self) -> tuple[Array, Array]:
@@ -195,7 +199,9 @@ class HeldOut(WithoutCaches):
 
     def reweighted(self, weights: Array) -> "HeldOut":
         """Return the rows with other weights."""
-        return self._with_known(replace(self, weights=weights), slice(None))
+        part = replace(self, weights=weights)
+        vars(part).update({name: vars(self)[name] for name in _OF_NO_WEIGHT if name in vars(self)})
+        return part
 
     def with_dist(self, dist: Distribution) -> "HeldOut":
         """Return the rows with the same predictions in another form."""

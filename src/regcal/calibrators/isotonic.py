@@ -148,12 +148,7 @@ class IsotonicCalibrator(Calibrator):
     bandwidth : float, optional
         Of the Gaussian kernel that smooths segments, as a share of the range of outcomes on
         their axis. By default the one with the best log score on rows it did not learn from.
-    support : {"auto", None} or (low, high), default="auto"
-        Ends at which outcomes beyond are seen, such as 0 for rain: found where outcomes pile up,
-        none, or given; write an end that there is none of as None.
-    step : float or "auto", optional
-        Distance of the values that outcomes are rounded to: 1 for counts. The result then is a
-        distribution of these values.
+    support, step : as in every calibrator
 
     Attributes
     ----------

@@ -101,6 +101,8 @@ class Observed(WithoutCaches):
     @cached_property
     def targets(self) -> Targets:
         """The outcomes so far, with the support that was given or that they show."""
+        if self._targets is self.layout:
+            return self.layout  # with its axis, if that has been chosen
         if self.fixed:
             return replace(self._targets, support=self.layout.support)
         return self._with_support(self._targets)
@@ -154,8 +156,8 @@ class Observed(WithoutCaches):
     def _all_cells(self) -> tuple[Cells, ...]:
         if self._cells is not None:
             return self._settled()
-        empty = self._empty(self.targets)
-        return tuple(cells.counted(self.rows) for cells in empty)
+        wanted = self.calibrator._coordinates(self.targets)
+        return tuple(Cells.of(one, self.rows) for one in wanted)
 
     def reweighted(self, factors: Array) -> "Observed":
         """Return the same with the weights of the kept rows multiplied.
@@ -271,7 +273,7 @@ class Observed(WithoutCaches):
         earlier = self.layout
         self._lay_out()
         if self._cells is None:
-            self._cells = self._empty(self.layout)
+            self._cells = tuple(map(Cells, self.calibrator._coordinates(self.layout)))
             if len(before):
                 self._count(before.all())
         elif self.layout is not earlier:
@@ -342,9 +344,6 @@ class Observed(WithoutCaches):
         near = _near_or_wanted(self._cells, self.calibrator._coordinates(wanted), wanted)
         return self._moved(self.layout, wanted, self.rows_as_given, near)
 
-    def _empty(self, targets: Targets) -> tuple[Cells, ...]:
-        return tuple(Cells(one) for one in self.calibrator._coordinates(targets))
-
     def _moved(
         self,
         before: Targets,
@@ -357,7 +356,7 @@ class Observed(WithoutCaches):
         wanted = self.calibrator._coordinates(after) if wanted is None else wanted
         rows = rows.through(after.support)
         if before.support != after.support:
-            return tuple(Cells(one).counted(rows) for one in wanted)
+            return tuple(Cells.of(one, rows) for one in wanted)
         return tuple(own.moved(one, rows) for own, one in zip(self._cells, wanted, strict=True))
 
     def _count(self, rows: HeldOut) -> None:

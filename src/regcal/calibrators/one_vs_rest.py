@@ -253,12 +253,7 @@ class OneVsRestCalibrator(Calibrator):
     shape : {"base", "uniform"}, default="base"
         How the mass of a bounded segment is spread inside it: as the base density is there, or
         evenly as in the paper.
-    support : {"auto", None} or (low, high), default="auto"
-        Ends at which outcomes beyond are seen, such as 0 for rain: found where outcomes pile up,
-        none, or given; write an end that there is none of as None.
-    step : float or "auto", optional
-        Distance of the values that outcomes are rounded to: 1 for counts. The result then is a
-        distribution of these values.
+    support, step : as in every calibrator
 
     Attributes
     ----------

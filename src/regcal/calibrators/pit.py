@@ -8,20 +8,15 @@ import numpy as np
 from scipy.special import log_ndtr, ndtri, ndtri_exp
 
 from regcal._validation import Array
-from regcal.calibrators.base import Calibrator
+from regcal._weighted import all_equal
 from regcal.calibrators.cells import (
     NO_INTERVALS,
-    Coordinates,
-    IntervalCoordinates,
-    OutcomeCoordinates,
     Points,
 )
 from regcal.calibrators.held_out import without_last_digits
 from regcal.calibrators.observed import Observed
-from regcal.calibrators.scale import check_prior_rows, solve_scale
-from regcal.calibrators.targets import Targets, all_equal
-from regcal.covariates import Covariates
-from regcal.distributions import Distribution, Transformed
+from regcal.calibrators.probit import ProbitCalibrator
+from regcal.calibrators.scale import solve_scale
 from regcal.gp import DenseDesign, IntervalTerm
 from regcal.maps import PiecewiseMap
 
@@ -56,7 +51,7 @@ class _Standard:
     probits: Array
 
 
-class PITCalibrator(Calibrator):
+class PITCalibrator(ProbitCalibrator):
     """Replace the CDF q by an increasing function of q, the same for all rows and thresholds.
 
     The smooth map is a curve on the probit scale whose slope is linear between a few knots. It
@@ -71,12 +66,7 @@ class PITCalibrator(Calibrator):
         outcomes' q as in the original proposal. The latter has a rough density.
     prior_rows : float, default=2.0
         Pseudo-rows that pull each knot's slope towards that of the straight line.
-    support : {"auto", None} or (low, high), default="auto"
-        Ends at which outcomes beyond are seen, such as 0 for rain: found where outcomes pile up,
-        none, or given; write an end that there is none of as None.
-    step : float or "auto", optional
-        Distance of the values that outcomes are rounded to: 1 for counts. The result then is a
-        distribution of these values.
+    support, step : as in every calibrator
 
     Attributes
     ----------
@@ -94,7 +84,7 @@ class PITCalibrator(Calibrator):
     array([[0. , 0.5]])
     """
 
-    _needs_density = True
+    map_: PiecewiseMap
 
     def __init__(
         self,
@@ -109,19 +99,12 @@ class PITCalibrator(Calibrator):
         self.support = support
         self.step = step
 
-    def _coordinates(self, targets: Targets) -> tuple[Coordinates, ...]:
-        check_prior_rows(self.prior_rows)
-        return OutcomeCoordinates(), IntervalCoordinates.over(targets)
-
     def _solve(self, observed: Observed) -> None:
         outcomes, intervals = observed.points
         if self.smooth:
             self.map_ = solve_pit(outcomes, intervals, self.prior_rows)
         else:
             self.map_ = solve_empirical_pit(outcomes, intervals)
-
-    def _transform(self, dist: Distribution, covariates: Covariates | None) -> Distribution:
-        return Transformed(dist, self.map_)
 
 
 def solve_pit(outcomes: Points, intervals: Points, prior_rows: float = 2.0) -> PiecewiseMap:

@@ -4,12 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from regcal.calibrators.base import Calibrator
-from regcal.calibrators.cells import Coordinates, IntervalCoordinates, OutcomeCoordinates, Points
+from regcal._weighted import MEDIAN_SIZE, weighted_median
+from regcal.calibrators.cells import Points
 from regcal.calibrators.observed import Observed
-from regcal.calibrators.targets import Targets, weighted_median
-from regcal.covariates import Covariates
-from regcal.distributions import Distribution, Transformed
+from regcal.calibrators.probit import ProbitCalibrator
 from regcal.gp import interval_derivatives
 from regcal.maps import ScaleMap
 
@@ -20,11 +18,8 @@ _TOLERANCE = 1e-10
 # gross error.
 FARTHEST = 5.0
 
-# The median of |Z| for a standard normal Z.
-_MEDIAN_SIZE = 0.6744897501960817
 
-
-class ScaleCalibrator(Calibrator):
+class ScaleCalibrator(ProbitCalibrator):
     """Multiply the spread of all rows by one factor, chosen by maximum likelihood.
 
     The factor acts on the probit scale, ``Phi(probit / factor)``, so that it is a factor on the
@@ -36,12 +31,7 @@ class ScaleCalibrator(Calibrator):
     prior_rows : float, default=1.0
         How many calibrated rows the data are joined by; they pull the factor towards 1 when
         there is little data.
-    support : {"auto", None} or (low, high), default="auto"
-        Ends at which outcomes beyond are seen, such as 0 for rain: found where outcomes pile up,
-        none, or given; write an end that there is none of as None.
-    step : float or "auto", optional
-        Distance of the values that outcomes are rounded to: 1 for counts. The result then is a
-        distribution of these values.
+    support, step : as in every calibrator
 
     Attributes
     ----------
@@ -60,16 +50,12 @@ class ScaleCalibrator(Calibrator):
     2.9
     """
 
-    _needs_density = True
+    map_: ScaleMap
 
     def __init__(self, *, prior_rows: float = 1.0, support: Any = "auto", step: Any = None) -> None:
         self.prior_rows = prior_rows
         self.support = support
         self.step = step
-
-    def _coordinates(self, targets: Targets) -> tuple[Coordinates, ...]:
-        check_prior_rows(self.prior_rows)
-        return OutcomeCoordinates(), IntervalCoordinates.over(targets)
 
     def _solve(self, observed: Observed) -> None:
         outcomes, intervals = observed.points
@@ -79,19 +65,6 @@ class ScaleCalibrator(Calibrator):
     def factor_(self) -> float:
         """The factor on the spread."""
         return self.map_.factor
-
-    def _transform(self, dist: Distribution, covariates: Covariates | None) -> Distribution:
-        return Transformed(dist, self.map_)
-
-
-def check_prior_rows(prior_rows: float) -> None:
-    """Refuse a number of pseudo-rows that pulls nowhere."""
-    if not 0 < prior_rows < np.inf:
-        msg = (
-            f"prior_rows must be positive, got {prior_rows}, and finite. To leave distributions "
-            "as they are, use IdentityCalibrator."
-        )
-        raise ValueError(msg)
 
 
 def solve_scale(outcomes: Points, intervals: Points, prior_rows: float = 1.0) -> ScaleMap:
@@ -120,7 +93,7 @@ def _central_spread(outcomes: Points) -> float:
     """Return the root of the median square over that of a standard normal variable."""
     if len(outcomes) == 0:
         return 1.0
-    return np.sqrt(weighted_median(outcomes.values[1], outcomes.weights)) / _MEDIAN_SIZE
+    return np.sqrt(weighted_median(outcomes.values[1], outcomes.weights)) / MEDIAN_SIZE
 
 
 def _slope_with_intervals(weight: float, squares: float, intervals: Points, slope: float) -> float:

@@ -6,14 +6,11 @@ import numpy as np
 from scipy.optimize import minimize
 
 from regcal._validation import Array
-from regcal.calibrators.base import Calibrator
-from regcal.calibrators.cells import Coordinates, IntervalCoordinates, OutcomeCoordinates, Points
+from regcal.calibrators.cells import Points
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.pit import without_gross_errors
-from regcal.calibrators.scale import FARTHEST, check_prior_rows
-from regcal.calibrators.targets import Targets
-from regcal.covariates import Covariates
-from regcal.distributions import Distribution, Transformed
+from regcal.calibrators.probit import ProbitCalibrator
+from regcal.calibrators.scale import FARTHEST
 from regcal.gp import interval_derivatives
 from regcal.maps import SinhArcsinhMap
 from regcal.maps.sinh_arcsinh import OUTER
@@ -29,7 +26,7 @@ _BOUNDS = ((None, None), (-20.0, 20.0), (-4.0, 4.0), (-1.5, 1.5))
 _OPTIONS = {"ftol": 1e-15, "gtol": 1e-9, "maxiter": 500}
 
 
-class SinhArcsinhCalibrator(Calibrator):
+class SinhArcsinhCalibrator(ProbitCalibrator):
     """Shift and stretch all rows, and give them skewness and other tails, by four numbers.
 
     The map of the probit is the sinh-arcsinh function of Jones and Pewsey (2009), which
@@ -42,12 +39,7 @@ class SinhArcsinhCalibrator(Calibrator):
         Whether skewness and tails are fitted as well, or a shift and a factor alone.
     prior_rows : float, default=2.0
         How many calibrated rows the data are joined by; they pull the map towards the identity.
-    support : {"auto", None} or (low, high), default="auto"
-        Ends at which outcomes beyond are seen, such as 0 for rain: found where outcomes pile up,
-        none, or given; write an end that there is none of as None.
-    step : float or "auto", optional
-        Distance of the values that outcomes are rounded to: 1 for counts. The result then is a
-        distribution of these values.
+    support, step : as in every calibrator
 
     Attributes
     ----------
@@ -65,7 +57,7 @@ class SinhArcsinhCalibrator(Calibrator):
     array([2.])
     """
 
-    _needs_density = True
+    map_: SinhArcsinhMap
 
     def __init__(
         self,
@@ -80,16 +72,9 @@ class SinhArcsinhCalibrator(Calibrator):
         self.support = support
         self.step = step
 
-    def _coordinates(self, targets: Targets) -> tuple[Coordinates, ...]:
-        check_prior_rows(self.prior_rows)
-        return OutcomeCoordinates(), IntervalCoordinates.over(targets)
-
     def _solve(self, observed: Observed) -> None:
         outcomes, intervals = observed.points
         self.map_ = solve_sinh_arcsinh(outcomes, intervals, self.prior_rows, shape=self.shape)
-
-    def _transform(self, dist: Distribution, covariates: Covariates | None) -> Distribution:
-        return Transformed(dist, self.map_)
 
 
 def solve_sinh_arcsinh(

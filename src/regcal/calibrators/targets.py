@@ -8,15 +8,13 @@ import numpy as np
 
 from regcal._caching import WithoutCaches
 from regcal._validation import Array, check_weights
+from regcal._weighted import all_equal
 from regcal.calibrators.support import UNBOUNDED, Support
 from regcal.grids import make_thresholds
 from regcal.maps import Axis
-from regcal.maps.axis import LINEAR
+from regcal.maps.axis import axis_of_values
 from regcal.outcomes import Outcomes
 from regcal.support import find_ends, given_ends, given_step
-
-# Widths of the axes to choose from, in median absolute deviations.
-_WIDTHS = (3.0, 10.0)
 
 # So many of the outermost distinct values are counted exactly.
 _OUTERMOST = 4
@@ -170,26 +168,11 @@ class Targets(WithoutCaches):
 
     @cached_property
     def axis(self) -> Axis:
-        """The axis on which values between the ends look most normal, along which maps see them.
-
-        By the profile likelihood of a normal distribution on each axis, as for the
-        transformations of Box and Cox (1964).
-        """
+        """The axis on which values between the ends look most normal, along which maps see them."""
         if self.told_axis is not None:
             return self.told_axis
         inside = (self.values > self.support.low) & (self.values < self.support.high)
-        values, weights = self.values[inside], self.weights[inside]
-        if len(values) < 2:
-            return LINEAR
-        centre = weighted_median(values, weights)
-        width = weighted_median(np.abs(values - centre), weights)
-        if not width > 8 * np.spacing(abs(centre)):
-            return LINEAR
-        bent = [Axis(centre, factor * width) for factor in _WIDTHS]
-        fits = [_normal_fit(axis, values, weights) for axis in bent]
-        # worth its two parameters, by the Bayesian information criterion
-        worth = max(fits) - _normal_fit(LINEAR, values, weights) > np.log(weights.sum())
-        return bent[int(np.argmax(fits))] if worth else LINEAR
+        return axis_of_values(self.values[inside], self.weights[inside])
 
     def _found_ends(self) -> tuple[float, float]:
         """Return ends that hold a point mass, among outcomes that were seen exactly."""
@@ -278,31 +261,6 @@ def dense_thresholds(targets: Targets, count: int) -> Array:
     places = places[np.diff(places, prepend=-np.inf) > _CLOSEST * step]
     ends = targets.support.ends
     return targets.support.within(np.clip(targets.axis.inverse(places), *ends))
-
-
-def all_equal(weights: Array) -> bool:
-    """Return whether all weights are the same number."""
-    return len(weights) > 0 and bool((weights == weights[0]).all())
-
-
-def weighted_median(values: Array, weights: Array) -> float:
-    """Return the middle of the values, which may be in any order."""
-    half = 0.5 - 1e-12  # a share of one half is one, whatever its last digit
-    if all_equal(weights):
-        middle = int(np.ceil(half * len(values))) - 1
-        return float(np.partition(values, middle)[middle])
-    order = np.argsort(values, kind="stable")
-    share = np.cumsum(weights[order])
-    return float(values[order][np.searchsorted(share, half * share[-1])])
-
-
-def _normal_fit(axis: Axis, values: Array, weights: Array) -> float:
-    """Return the log-likelihood of the normal distribution that suits values on an axis best."""
-    places = axis(values)
-    mean = np.average(places, weights=weights)
-    with np.errstate(over="ignore"):
-        variance = np.average((places - mean) ** 2, weights=weights)
-    return float(weights @ np.log(axis.slope(values)) - 0.5 * weights.sum() * np.log(variance))
 
 
 def _outermost(one: Array, other: Array, direction: float) -> Array:

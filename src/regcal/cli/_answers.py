@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regcal import Distribution
-from regcal.cli._errors import InputError
+from regcal.cli._errors import InputError, as_typed
 from regcal.cli._predictions import numbers_in
 
 _DEFAULT_LEVELS = (0.05, 0.5, 0.95)
@@ -54,10 +54,11 @@ class Answers:
     ) -> "Answers":
         """Return what the options ask for; the median and a 90 % range if they ask for nothing."""
         asked = levels or interval or below or above or moments
-        chosen = numbers_in([levels or ""], "--levels") if asked else _DEFAULT_LEVELS
+        flag = as_typed("--levels", "--quantiles")
+        chosen = numbers_in([levels or ""], flag) if asked else _DEFAULT_LEVELS
         intervals = numbers_in(interval, "--interval")
-        _check_probabilities(chosen, "--levels")
-        _check_probabilities(intervals, "--interval")
+        check_probabilities(chosen, flag)
+        check_probabilities(intervals, "--interval")
         thresholds = numbers_in(below, "--below"), numbers_in(above, "--above")
         return cls(chosen, intervals, *thresholds, moments)
 
@@ -105,7 +106,8 @@ def _percent(level: float) -> str:
     return text if level >= 0.1 else "0" + text
 
 
-def _check_probabilities(values: Sequence[float], flag: str) -> None:
+def check_probabilities(values: Sequence[float], flag: str) -> None:
+    """Refuse what is no probability, by the name of the option."""
     for value in values:
         if not 0 < value < 1:
             msg = f"{flag} takes numbers between 0 and 1, got {value:g}. Write 90 % as 0.9."

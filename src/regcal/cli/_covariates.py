@@ -6,7 +6,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 import regcal
-from regcal.cli._errors import InputError
+from regcal.cli._errors import InputError, unknown_name
 from regcal.cli._estimators import Role, is_text
 from regcal.cli._predictions import split_names
 from regcal.cli._reading import Layout
@@ -45,8 +45,12 @@ def covariate_names(option: str | None, among: Sequence[str], what: str) -> list
     return names
 
 
-def check_calibrator_looks(calibrator: str, option: str | None) -> None:
-    """Refuse covariates for a method that has no use for them."""
+def check_calibrator(calibrator: str, option: str | None) -> None:
+    """Refuse a method that is not known, or covariates for one that has no use for them."""
+    if calibrator not in regcal.calibrator_names():
+        what = "--calibrator: there is no calibrator"
+        msg = unknown_name(calibrator, regcal.calibrator_names(), what)
+        raise InputError(msg.replace("It has:", "Known:"))
     if option is not None and not regcal.get_calibrator(calibrator).uses_covariates:
         msg = (
             f"--calibrator {calibrator} does not look at covariates. Choose --calibrator auto or "

@@ -1,5 +1,6 @@
 """What is told to users about their input."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -32,6 +33,12 @@ def code_of_users(start: str, end: str = "") -> Iterator[None]:
     except Exception as error:
         msg = f"{start}: {type(error).__name__}: {str(error).rstrip('.')}.{end}"
         raise InputError(msg) from error
+
+
+def as_typed(*names: str) -> str:
+    """Return the one of an option's names that stands in the command, or else the first."""
+    typed = {part.partition("=")[0] for part in sys.argv[1:]}
+    return next((name for name in names if name in typed), names[0])
 
 
 def unknown_name(name: str, known: Sequence[str], what: str) -> str:

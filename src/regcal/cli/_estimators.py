@@ -75,7 +75,7 @@ def _imported(name: str) -> Any:
     """Return an instance of the class that ``module:Class`` names; its module's code is run."""
     module_name, _, class_name = name.partition(":")
     if not class_name:
-        what = "There is no model"
+        what = "--model: there is no model"
         msg = unknown_name(name, MODEL_NAMES, what).replace("It has:", "Known:")
         msg = f"{msg} Your own class is written module:Class."
         raise InputError(msg)

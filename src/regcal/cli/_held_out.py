@@ -7,11 +7,12 @@ import numpy as np
 from sklearn.base import clone
 
 import regcal
-from regcal import Distribution, Outcomes
+from regcal import AutoCalibrator, Distribution, Outcomes
 from regcal.cli._console import note, note_table
 from regcal.cli._rows import Columns, distributions, fitted
 from regcal.metrics import interval_coverage
-from regcal.tables import HeldOutScore, TableModel, outcome_columns
+from regcal.notebook import rows_text
+from regcal.tables import HeldOutScore, TableCalibrator, TableModel, outcome_columns
 
 # Every fifth row is held out to judge, if that leaves enough to judge by.
 _SHARE = 5
@@ -26,16 +27,35 @@ def hold_out(n_rows: int) -> np.ndarray:
 def scores_on_held_out_rows(
     model: TableModel, columns: Columns, held_out: np.ndarray, **options: Any
 ) -> list[HeldOutScore]:
-    """Fit a copy of the model without some rows and judge it on them."""
+    """Fit a copy of a fitted model without some rows, by the method it keeps, and judge it on them.
+
+    A copy that chose anew, from fewer rows, would often be judged for another method.
+    """
     if held_out.sum() * _SHARE < _FEWEST_ROWS:
         return []
     rest = {name: column[~held_out] for name, column in columns.items()}
     judged = {name: column[held_out] for name, column in columns.items()}
     own = {name: value[~held_out] for name, value in options.items() if value is not None}
-    copy = fitted(clone(model), rest, **own)
+    copy = fitted(_with_kept_method(model), rest, **own)
     y = outcome_columns(model.target)(judged)
     before, after = (distributions(copy, judged, calibrated=after) for after in (False, True))
     return held_out_scores(y, before, after)
+
+
+def _with_kept_method(model: TableModel) -> TableModel:
+    """Return a copy, not fitted, that makes no choice of a method but takes the one made."""
+    if not was_chosen(model):
+        return clone(model)
+    if isinstance(model, TableCalibrator):
+        return clone(model).set_params(calibrator=clone(model.calibrator_.calibrator_))
+    return clone(model).set_params(model__calibrator=clone(model.model_.members_[0].calibrator))
+
+
+def was_chosen(model: TableModel) -> bool:
+    """Return whether the method of a fitted model was chosen by its rows."""
+    if isinstance(model, TableCalibrator):
+        return isinstance(model.calibrator_, AutoCalibrator)
+    return hasattr(model.model_, "selection_")
 
 
 def held_out_scores(y: Any, before: Distribution, after: Distribution) -> list[HeldOutScore]:
@@ -58,11 +78,16 @@ def held_out_scores(y: Any, before: Distribution, after: Distribution) -> list[H
     return scores
 
 
-def note_scores(scores: Sequence[HeldOutScore]) -> None:
+def note_scores(model: TableModel) -> None:
     """Tell people how calibration did on rows that were held out."""
+    scores: Sequence[HeldOutScore] = model.scores_
     if not scores:
         note("There are too few rows to hold some out and judge by them.")
+        note(f"Rows to learn from: {rows_text(model.n_rows_seen_)}.")
         return
     rows = [(s.name, f"{s.before:.4g}", f"{s.after:.4g}", s.better) for s in scores]
     note_table(("", "before", "after", "better"), rows)
-    note(f"On {scores[0].rows} rows that were held out to judge; the model itself uses all rows.")
+    whole = "the method was chosen and the model fitted with all rows"
+    if not was_chosen(model):
+        whole = "the model itself uses all rows"
+    note(f"On {scores[0].rows} rows that were held out to judge; {whole}.")

@@ -77,11 +77,7 @@ class OutcomeOptions:
         for option in ("target", "censored", "lower", "upper"):
             name = getattr(self, option)
             if name is not None:
-                try:
-                    layout.position(name)
-                except InputError as error:
-                    msg = f"--{option}: {error}"
-                    raise InputError(msg) from error
+                layout.position(name, f"--{option}")
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from regcal.cli._errors import InputError
+from regcal.cli._errors import InputError, as_typed
 from regcal.cli._reading import Layout
 from regcal.tables import NormalColumns, PredictionColumns, QuantileColumns, SampleColumns
 
@@ -33,30 +33,30 @@ def prediction_columns(
     if mean is None or std is None:
         msg = "--mean and --std belong together: name the columns of both."
         raise InputError(msg)
-    for name in (mean, std):
-        layout.position(name)
+    for name, option in ((mean, "--mean"), (std, "--std")):
+        layout.position(name, option)
     return NormalColumns(mean, std)
 
 
 def _quantile_columns(layout: Layout, option: str) -> QuantileColumns:
-    pairs = []
+    pairs, flag = [], as_typed("--quantile-columns", "--quantiles")
     for part in split_names(option):
         known = part in layout.names
         name, _, level = (part, "", "") if known else part.partition("=")
-        for column in _matching(layout, name):
-            pairs.append((level_of(level or column, column), column))
+        for column in _matching(layout, name, flag):
+            pairs.append((level_of(level or column, column, flag), column))
     pairs.sort()
     levels = tuple(level for level, _ in pairs)
     if len(set(levels)) < max(2, len(levels)):
         msg = (
-            f"--quantiles {option} gives the levels {', '.join(f'{one:g}' for one in levels)}. "
+            f"{flag} {option} gives the levels {', '.join(f'{one:g}' for one in levels)}. "
             "At least two different ones are needed, each once."
         )
         raise InputError(msg)
     if not levels[0] <= 0.5 <= levels[-1]:
         name = pairs[0][1]
         msg = (
-            f"--quantiles {option} gives the levels {', '.join(f'{one:g}' for one in levels)}, all "
+            f"{flag} {option} gives the levels {', '.join(f'{one:g}' for one in levels)}, all "
             f"on one side of the median. If these are not meant, write '{name}=0.1,...'."
         )
         raise InputError(msg)
@@ -64,7 +64,8 @@ def _quantile_columns(layout: Layout, option: str) -> QuantileColumns:
 
 
 def _sample_columns(layout: Layout, option: str) -> SampleColumns:
-    names = [name for part in split_names(option) for name in _matching(layout, part)]
+    parts = split_names(option)
+    names = [name for part in parts for name in _matching(layout, part, "--samples")]
     if len(names) == 1:
         names = [name for name in layout.names if name.startswith(names[0])]
     if len(names) < 2:
@@ -76,7 +77,7 @@ def _sample_columns(layout: Layout, option: str) -> SampleColumns:
     return SampleColumns(tuple(names))
 
 
-def _matching(layout: Layout, name: str) -> list[str]:
+def _matching(layout: Layout, name: str, flag: str) -> list[str]:
     """Return the columns that a name, a pattern or a common start stands for."""
     if name in layout.names:
         return [name]
@@ -85,7 +86,7 @@ def _matching(layout: Layout, name: str) -> list[str]:
     else:
         found = [one for one in layout.names if re.fullmatch(re.escape(name) + r"[\d.]+", one)]
     if not found:
-        layout.position(name)  # says what the table has
+        layout.position(name, flag)  # says what the table has
     return found
 
 
@@ -94,7 +95,7 @@ def split_names(option: str) -> list[str]:
     return [part.strip() for part in option.split(",") if part.strip()]
 
 
-def level_of(text: str, name: str) -> float:
+def level_of(text: str, name: str, flag: str = "--quantiles") -> float:
     """Return the level that a column's name tells.
 
     Examples
@@ -114,7 +115,7 @@ def level_of(text: str, name: str) -> float:
     if not 0 < level < 1:
         msg = (
             f"The name {name!r} does not tell a level between 0 and 1, as q05, q97.5 or 0.5 do. "
-            f"Write it as --quantiles '{name}=0.05,...'."
+            f"Write it as {flag} '{name}=0.05,...'."
         )
         raise InputError(msg)
     return round(level, 12)
@@ -125,7 +126,7 @@ def numbers_in(texts: Sequence[str] | None, flag: str) -> tuple[float, ...]:
     try:
         numbers = [float(part) for text in texts or () for part in split_names(text)]
     except ValueError as error:
-        msg = f"{flag} takes numbers, such as 0.5 or 0.05,0.95. {str(error).capitalize()}."
+        msg = f"{flag} takes numbers, got {', '.join(texts or ())!r}. {str(error).capitalize()}."
         raise InputError(msg) from error
     if not all(map(math.isfinite, numbers)):
         msg = f"{flag} takes finite numbers, got {', '.join(texts or ())}."

@@ -53,14 +53,15 @@ class Layout:
     delimiter: str | None = None
     decimal: str = "."
 
-    def position(self, name: str) -> int:
-        """Return the number of a column, or say what is wrong with its name."""
+    def position(self, name: str, option: str = "") -> int:
+        """Return the number of a column, or say what is wrong with its name, typed as an option."""
         count = self.names.count(name)
         if count == 1:
             return self.names.index(name)
+        where = f"{option}: {self.label}" if option else self.label
         if count == 0:
-            raise InputError(unknown_name(name, self.names, f"{self.label} has no column"))
-        msg = f"{self.label} has {count} columns named {name!r}. Rename all but one."
+            raise InputError(unknown_name(name, self.names, f"{where} has no column"))
+        msg = f"{where} has {count} columns named {name!r}. Rename all but one."
         raise InputError(msg)
 
     def repeated_names(self) -> list[str]:

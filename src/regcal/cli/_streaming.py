@@ -28,7 +28,7 @@ def apply_model(
     reader = RowReader.of_model(model, skip_missing)
     reader.learning = False
     reader.check_names(layout)
-    kept = _kept_columns(table, keep)
+    kept = kept_columns(table, keep)
     names = [layout.names[k] for k in kept]
     new_names = answers.names_beside(names)
     n_rows = 0
@@ -51,10 +51,11 @@ def apply_model(
     }
 
 
-def _kept_columns(table: Table, keep: str | None) -> list[int]:
+def kept_columns(table: Table, keep: str | None) -> list[int]:
+    """Return the numbers of the columns that are passed on."""
     if keep is None:
         return list(range(len(table.layout.names)))
-    return [table.layout.position(name) for name in split_names(keep)]
+    return [table.layout.position(name, "--keep") for name in split_names(keep)]
 
 
 def _answered(

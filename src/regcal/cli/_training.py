@@ -50,11 +50,19 @@ class Training:
 
     def feature_names(self, layout: Layout, outcomes: OutcomeColumns) -> list[str]:
         """Return the columns to predict from."""
-        left_out = [*outcomes.names, *split_names(self.drop or "")]
-        left_out += [self.order] if self.order else []
-        chosen = list(layout.names) if self.features is None else split_names(self.features)
+        typed = {
+            "--features": split_names(self.features or ""),
+            "--drop": split_names(self.drop or ""),
+            "--groups": [self.groups] if self.groups else [],
+            "--time": [self.time] if self.time else [],
+        }
+        for option, named in typed.items():
+            for name in named:
+                layout.position(name, option)
+        left_out = [*outcomes.names, *typed["--drop"], *typed["--groups"], *typed["--time"]]
+        chosen = layout.names if self.features is None else typed["--features"]
         names = [name for name in chosen if name not in left_out]
-        for name in (*left_out, *names):
+        for name in names:
             layout.position(name)
         if not names:
             msg = f"{layout.label} leaves no column to predict {outcomes.label!r} from."
@@ -105,12 +113,13 @@ def train(wanted: Training, table: Table) -> TableRegressor:
     groups = None
     if wanted.groups is not None:
         groups = _labels(arrays[wanted.groups])[usable]
+        _check_groups(wanted, len(set(groups)))
     if wanted.time is not None:
         places = _order(_labels(arrays[wanted.time])[usable], layout, wanted.time)
         rows = {name: column[places] for name, column in rows.items()}
     own = wanted.model not in MODEL_NAMES
     with code_of_users(f"The model {wanted.model} failed") if own else nullcontext():
-        _judge_and_fit(model, rows, groups, layout, in_time=wanted.time is not None)
+        _fit_and_judge(model, rows, groups, layout, in_time=wanted.time is not None)
     return model
 
 
@@ -123,6 +132,21 @@ def _check_size(wanted: Training, layout: Layout, n_rows: int) -> None:
         raise InputError(msg)
     if n_rows == 0:
         msg = f"{layout.label} has no row without missing values."
+        raise InputError(msg)
+    if wanted.cv < 2 or 4 <= n_rows < 2 * wanted.cv:
+        msg = (
+            f"--cv {wanted.cv} does not suit {n_rows} rows: at least 2 folds with 2 rows each are "
+            f"needed. Pass --cv 2 to --cv {max(2, n_rows // 2)}."
+        )
+        raise InputError(msg)
+
+
+def _check_groups(wanted: Training, n_groups: int) -> None:
+    if n_groups < wanted.cv:
+        msg = (
+            f"--cv {wanted.cv} needs as many groups, and --groups {wanted.groups} has {n_groups}. "
+            f"Pass --cv {n_groups} or fewer."
+        )
         raise InputError(msg)
 
 
@@ -144,10 +168,10 @@ def _order(times: np.ndarray, layout: Layout, name: str) -> np.ndarray:
         return np.argsort(times, kind="stable")
 
 
-def _judge_and_fit(
+def _fit_and_judge(
     model: TableRegressor, rows: Columns, groups: Any, layout: Layout, *, in_time: bool
 ) -> None:
-    """Judge the model on rows held out, then fit it on all."""
+    """Fit the model on all rows, and judge its method on rows held out."""
     held_out = hold_out(len(rows[model.inputs[0]]))
     if in_time:
         held_out = np.sort(held_out)  # the last fifth
@@ -156,8 +180,8 @@ def _judge_and_fit(
         judged = next(splitter.split(held_out, groups=groups))[1]
         held_out = np.isin(np.arange(len(held_out)), judged)
     try:
-        scores = scores_on_held_out_rows(model, rows, held_out, groups=groups)
         fitted(model, rows, groups=groups)
+        scores = scores_on_held_out_rows(model, rows, held_out, groups=groups)
     except (TypeError, ValueError) as error:
         msg = f"{layout.label} cannot be fitted: {error}"
         raise InputError(msg) from error

@@ -5,10 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from regcal._validation import Array
+from regcal._weighted import MEDIAN_SIZE, weighted_median
 from regcal.gp import interval_derivatives
-
-# The median of |Z| for a standard normal Z.
-_MEDIAN_SIZE = 0.6744897501960817
 
 # Outcomes further out count as if they were so many typical sizes out: a gross error must not
 # decide what is learnt of all others.
@@ -66,8 +64,8 @@ class Seen:
         """Return the median of the outcomes, and the size of a typical difference from it."""
         n = len(self)
         values = self.moments(np.zeros(n), np.ones(n))[0]
-        middle = _median(values, self.weights)
-        size = _median(np.abs(values - middle), self.weights) / _MEDIAN_SIZE
+        middle = weighted_median(values, self.weights)
+        size = weighted_median(np.abs(values - middle), self.weights) / MEDIAN_SIZE
         if size == 0:  # more than half are equal
             size = float(np.sqrt(self.weights @ (values - middle) ** 2 / self.weights.sum()))
         return middle, size or 1.0
@@ -83,13 +81,6 @@ class Seen:
             low=np.where(points, cut_low, np.minimum(low, FARTHEST)),
             high=np.where(points, cut_high, np.maximum(high, -FARTHEST)),
         )
-
-
-def _median(values: Array, weights: Array) -> float:
-    """Return the middle of the values."""
-    order = np.argsort(values, kind="stable")
-    share = np.cumsum(weights[order])
-    return float(values[order][np.searchsorted(share, (0.5 - 1e-12) * share[-1])])
 
 
 def _cut_moments(low: Array, high: Array) -> tuple[Array, Array]:

@@ -50,6 +50,39 @@ def load_airfoil() -> Dataset:
     )
 
 
+def load_bike_sharing() -> Dataset:
+    """Load the bike sharing data: 731 days of Washington's rented bikes, 11 features.
+
+    Rows are the days of 2011 and 2012 in their order. Rentals grew by two thirds from the first
+    year to the second, so that a model of 2011 is wrong in 2012. Temperatures, humidity
+    and wind speed are scaled to at most 1, as in the original.
+
+    Returns
+    -------
+    Dataset
+        The target is the number of rentals of a day.
+
+    Examples
+    --------
+    >>> from regcal.datasets import load_bike_sharing
+    >>> data = load_bike_sharing()
+    >>> data.X.shape, data.y[:2]
+    ((731, 11), array([985., 801.]))
+    >>> year = data.X[:, data.feature_names.index("year")]  # 0 is 2011
+    >>> round(float(data.y[year == 1].mean() / data.y[year == 0].mean()), 2)
+    1.64
+    """
+    return _load_shipped(
+        "bike_sharing",
+        description="Bikes rented in Washington, D.C., in 2011 and 2012; one row a day.",
+        citation=(
+            "Fanaee-T (2013). Bike Sharing. UCI Machine Learning Repository, "
+            "doi:10.24432/C5W894. Licence CC BY 4.0."
+        ),
+        units={},
+    )
+
+
 def load_concrete() -> Dataset:
     """Load the concrete compressive strength data: 1030 mixtures, 8 features.
 

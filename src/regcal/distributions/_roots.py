@@ -11,6 +11,9 @@ _FARTHEST = 1e300
 _MAX_STEPS = 200
 _SLOW_STEPS = 40
 _TOLERANCE = 1e-13
+
+# The largest error from which a Newton step may be the last, without a look at what it leaves.
+_LAST_STEP = 1e-7
 _EPS = float(np.finfo(float).eps)
 
 Function = Callable[[np.ndarray, Array], tuple[Array, Array]]
@@ -116,10 +119,11 @@ def solve_between(
     -------
     ndarray of shape (n_rows, n_points)
     """
-    point = np.clip(start, low, high)
-    solution, rows, function = point.copy(), np.arange(len(point)), function_of(None)
+    point = np.minimum(np.maximum(start, low), high)
+    solution, rows, function = np.empty(point.shape), np.arange(len(point)), function_of(None)
+    targets = np.broadcast_to(targets, point.shape)
     spacing = 4 * _EPS * np.maximum(np.abs(low), np.abs(high))
-    settled = high - low <= spacing
+    settled, before = high - low <= spacing, np.full(point.shape, _TOLERANCE)
     for step in range(_MAX_STEPS):
         left = np.flatnonzero(~settled.all(axis=1))
         if 2 * len(left) < len(rows):
@@ -131,17 +135,23 @@ def solve_between(
             function = function_of(rows)
             point, low, high = point[left], low[left], high[left]
             targets, spacing, settled = targets[left], spacing[left], settled[left]
+            before = before[left]
         values, logslopes = function(point)
         error = values - targets
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            newton = point - error / np.exp(logslopes)
+        with np.errstate(invalid="ignore", over="ignore"):
+            newton = point - error * np.exp(-logslopes)
         low, high = np.where(error < 0, point, low), np.where(error > 0, point, high)
-        close = np.abs(error) <= _TOLERANCE * (1 + np.abs(targets))
-        done = settled | close | (high - low <= spacing)
         inside = (newton > low) & (newton < high) & (step < _SLOW_STEPS)
-        moved = np.where(inside, newton, np.where(done, point, _middle(low, high)))
-        point = np.where(settled, point, moved)
-        settled = done
+        missed = np.abs(error) / (1.0 + np.abs(targets))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            # what a step leaves of an error is, where slopes are smooth, the square of what the
+            # last one left
+            ahead = np.where(inside, missed * (missed / before) ** 2, missed)
+        done = settled | ((missed <= _LAST_STEP) & (ahead <= _TOLERANCE)) | (high - low <= spacing)
+        if not inside.all():
+            newton = np.where(inside, newton, np.where(done, point, _middle(low, high)))
+        point = np.where(settled, point, newton)
+        settled, before = done, missed
     solution[rows] = point
     return solution
 

@@ -106,6 +106,12 @@ class Distribution(WithoutCaches, ABC):
         """Return how many temporary values a row with so many points costs."""
         return n_points * self._work_per_point
 
+    def _block_of(self, n_points: int) -> int:
+        """Return of how many rows, with so many points, temporaries stay within the budget."""
+        if len(self) == 1:
+            return 1
+        return max(1, BLOCK_ELEMENTS // max(1, self._row_work(n_points)))
+
     def __getitem__(self, key: Any) -> Self:
         if isinstance(key, slice):
             start, stop, step = key.indices(len(self))
@@ -329,7 +335,7 @@ class Distribution(WithoutCaches, ABC):
         centre, reach = ends[:, 1:2], ends[:, ::2]
         return Nodes(points, lengths, tails, centre, reach, ALONG_PROBITS, slack)
 
-    def _traced(self, curve: Curve, edges: Array) -> tuple[Array, Array, Array, Array]:
+    def _traced(self, curve: Curve, edges: Array) -> tuple[Array, ...]:
         """Return points, lengths, tails and slack of panels between probits."""
         z, widths = ALONG_PROBITS.between(edges)
         points, spread = self._trace(z)
@@ -398,10 +404,11 @@ class Distribution(WithoutCaches, ABC):
         n_rows, n_points = len(self), points.shape[1]
         if n_rows == 0:
             return np.empty(0) if flat else np.empty((0, n_points))
-        block = max(1, BLOCK_ELEMENTS // max(1, self._row_work(n_points)))
+        block = self._block_of(n_points)
         if block >= n_rows:
             values = getattr(self, method)(points)
-            values = np.broadcast_to(values, (n_rows, n_points))
+            if len(values) != n_rows:
+                values = np.broadcast_to(values, (n_rows, n_points))
         else:
             values = np.empty((n_rows, n_points))
 
@@ -490,13 +497,11 @@ class Distribution(WithoutCaches, ABC):
         """Return the log of the derivative of `probit`."""
         return self._evaluate("_logslope", *self._as_points(points))
 
-    def probit_and_logslope(self, y: ArrayLike) -> tuple[Array, Array]:
-        """Return `probit` and `logslope` at one point per row, at the cost of one of them."""
-        points, _ = self._as_points(y, "y")
-        n_rows = len(self)
-        points = np.broadcast_to(points, (n_rows, 1))
+    def probit_and_logslope(self, y: Array) -> tuple[Array, Array]:
+        """Return `probit` and `logslope` at checked points, one a row, at the cost of one."""
+        points, n_rows = y[:, np.newaxis], len(y)
         z, logslope = np.empty((2, n_rows))
-        block = max(1, BLOCK_ELEMENTS // max(1, self._row_work(1)))
+        block = self._block_of(1)
         for start in range(0, n_rows, block):
             rows = slice(start, start + block)
             part = self if block >= n_rows else self[rows]
@@ -646,7 +651,7 @@ class Distribution(WithoutCaches, ABC):
             return [slice(0, 1)] if n_rows else []
         kinks = None if self._explicit else self[:1]._kinks()
         n_points = 3 * (64 + (0 if kinks is None else kinks.shape[1]))
-        block = max(1, BLOCK_ELEMENTS // self._row_work(n_points))
+        block = self._block_of(n_points)
         return [slice(start, start + block) for start in range(0, n_rows, block)]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import scipy.special
 import scipy.stats
 from numpy.typing import ArrayLike
 
@@ -26,7 +27,7 @@ _ACCEPTED = (
     "a Distribution; (mean, std); (edges, masses); a matrix of quantiles with levels=; a matrix of "
     "draws, or draws of shape (chain, draw, row); a data frame whose columns are levels, or mean "
     "and std; a scipy.stats distribution, or a list with one per row; an NGBoost, skpro or torch "
-    "distribution; draws of xarray or ArviZ"
+    "distribution; the full output of TabPFN; draws of xarray or ArviZ"
 )
 
 # Columns that are named after quantiles, such as q05, p95, quantile_0.5 and 97.5%.
@@ -65,7 +66,8 @@ def as_distribution(prediction: Any, *, levels: ArrayLike | None = None) -> Dist
         (without); draws of shape (chain, draw, row), as Markov chains give them; a data frame
         whose columns are levels (``0.05``, ``"q05"``, ``"5%"``), or ``"mean"`` and ``"std"``; a
         dictionary from levels to columns; a `scipy.stats` distribution, frozen or of the new
-        kind, or a list with one per row; an NGBoost, skpro or torch distribution; an xarray
+        kind, or a list with one per row; an NGBoost, skpro or torch distribution; what TabPFN
+        returns for ``output_type="full"``; an xarray
         object with a dimension "draw", "chain" or "quantile", or the InferenceData of ArviZ, of
         which ``predictions`` are taken, else ``posterior_predictive``.
         Draws and quantiles that pile up at an end keep the point mass there, see `Samples` and
@@ -89,14 +91,19 @@ def as_distribution(prediction: Any, *, levels: ArrayLike | None = None) -> Dist
     >>> regcal.as_distribution([[0.0, 0.0, 0.0, 1.2], [0.0, 0.0, 0.4, 2.5]])  # draws of rain
     Samples(low=0, rows=2)
     """
+    prediction = _without_tensors(prediction)
     if levels is not None:
         return Quantiles(levels, prediction)
     if isinstance(prediction, Distribution):
         return prediction
+    if str(getattr(prediction, "dtype", "")) == "object" and np.ndim(prediction) == 1:
+        prediction = list(prediction)
     if _is_list_of_distributions(prediction):
         return _from_rows(prediction)
     if isinstance(prediction, tuple):
         return _from_pair(prediction)
+    if isinstance(prediction, dict) and {"criterion", "logits"} <= set(prediction):
+        return _from_bars(prediction["criterion"], prediction["logits"])
     if isinstance(prediction, dict):
         refuse_masked(list(prediction.values()), "predictions")
         return Quantiles(
@@ -114,6 +121,13 @@ def as_distribution(prediction: Any, *, levels: ArrayLike | None = None) -> Dist
         if dist is not None:
             return dist
     return _from_matrix(prediction)
+
+
+def _without_tensors(prediction: Any) -> Any:
+    """Return tensors of torch as arrays, those in a tuple too, also while they are being learnt."""
+    if isinstance(prediction, tuple):
+        return tuple(_without_tensors(part) for part in prediction)
+    return _numpy(prediction) if hasattr(type(prediction), "detach") else prediction
 
 
 def _is_list_of_distributions(prediction: Any) -> bool:
@@ -137,6 +151,20 @@ def _from_pair(pair: tuple[Any, ...]) -> Distribution:
     return Normal(*pair)
 
 
+def _from_bars(criterion: Any, logits: Any) -> Distribution:
+    """Return the bars of TabPFN; of an outermost one with a tail, half is beyond its border."""
+    borders = _numpy(criterion.borders)
+    masses = scipy.special.softmax(_numpy(logits), axis=-1)
+    if type(criterion).__name__ != "FullSupportBarDistribution":
+        return Histogram(borders, masses)
+    ends = 0.5 * masses[:, [0, -1]]
+    inner = np.column_stack([ends[:, 0], masses[:, 1:-1], ends[:, 1]])
+    return Histogram(
+        np.concatenate([[-np.inf], borders, [np.inf]]),
+        np.column_stack([ends[:, 0], inner, ends[:, 1]]),
+    )
+
+
 def _from_skpro(prediction: Any) -> Distribution | None:
     if not (hasattr(prediction, "log_pdf") and hasattr(prediction, "iloc")):
         return None
@@ -147,6 +175,8 @@ def _from_skpro(prediction: Any) -> Distribution | None:
 
 def _from_scipy(prediction: Any) -> Distribution | None:
     """Recognise scipy's frozen distributions, and NGBoost's, which keep one as `dist`."""
+    if isinstance(prediction, scipy.stats.rv_histogram):
+        prediction = prediction()
     inner = getattr(prediction, "dist", None)
     if hasattr(inner, "dist") and hasattr(inner, "args"):
         return _from_scipy(inner)
@@ -178,12 +208,13 @@ def _from_new_scipy(prediction: Any) -> Distribution | None:
 
 def _rows_of_new_scipy(prediction: Any, n_rows: int) -> Callable[[np.ndarray], Any]:
     """Return a function from row numbers to a distribution whose parameters are columns."""
-    own = getattr(prediction, "_parameters", {})
+    kind = type(prediction).__name__
+    shifted = kind == "ShiftedScaledDistribution"  # whose loc and scale may be nobody's originals
+    own = getattr(prediction, "_parameters" if shifted else "_original_parameters", {})
     columns = {
         name: np.broadcast_to(value, (n_rows,))[:, np.newaxis] for name, value in own.items()
     }
-    kind = type(prediction).__name__
-    if kind == "ShiftedScaledDistribution":
+    if shifted:
         inner = _rows_of_new_scipy(prediction._dist, n_rows)
         loc, scale = columns["loc"], columns["scale"]
         return lambda rows: inner(rows) * scale[rows] + loc[rows]

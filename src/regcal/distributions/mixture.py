@@ -14,11 +14,12 @@ from regcal.distributions._quadrature import (
     WHOLE,
     Effort,
     Nodes,
+    joined_columns,
     panels_between,
     thinned,
 )
 from regcal.distributions._roots import solve_between
-from regcal.distributions.base import Distribution, joined_kinks, log_normal_density
+from regcal.distributions.base import Distribution, joined_kinks
 
 # Panels of the first attempt at an integral, besides those at jumps of the density, and how much
 # probability may lie beyond them.
@@ -115,13 +116,22 @@ class Mixture(Distribution):
         return total / whole
 
     def _log_average(self, method: str, points: Array) -> Array:
-        return self._log_sum(np.stack([getattr(c, method)(points) for c in self.components], -1))
+        logs = np.empty((len(self.components), len(self), points.shape[1]))
+        for k, component in enumerate(self.components):
+            logs[k] = getattr(component, method)(points)
+        return self._log_sum(logs)
 
     def _log_sum(self, logs: Array) -> Array:
+        """Return the log of an average whose parts have logs, (n_parts, n_rows, n_points)."""
+        weights, whole = self._log_weights
+        return np.logaddexp.reduce(logs + weights, axis=0) - whole
+
+    @cached_property
+    def _log_weights(self) -> tuple[Array, Array]:
+        """Logs of weights, (n_parts, n_rows or 1, 1), and of their sum, added up in that order."""
         with np.errstate(divide="ignore"):
-            log_weights = np.log(self.weights)[:, np.newaxis, :]
-        logs = np.logaddexp.reduce(logs + log_weights, axis=-1)
-        return logs - np.logaddexp.reduce(log_weights, axis=-1)
+            logs = np.log(self.weights.T)[:, :, np.newaxis]
+        return logs, np.logaddexp.reduce(logs, axis=0)
 
     def _cdf(self, points: Array) -> Array:
         return np.minimum(self._average("_cdf", points), 1.0)
@@ -155,24 +165,29 @@ class Mixture(Distribution):
     def _log_mass_between(self, low: Array, high: Array) -> Array:
         # a valley of the mixture is a far tail of each component
         masses = [component._log_mass_between(low, high) for component in self.components]
-        return self._log_sum(np.stack(masses, axis=-1))
+        return self._log_sum(np.stack(masses))
 
     def _probit(self, points: Array) -> Array:
         # from the probits of the components, which are asked once and not for either tail
-        return self._probit_of(np.stack([part._probit(points) for part in self.components], -1))
+        z = np.empty((len(self.components), len(self), points.shape[1]))
+        for k, component in enumerate(self.components):
+            z[k] = component._probit(points)
+        return self._probit_of(z)
 
     def _probit_of(self, z: Array) -> Array:
-        """Return the mixture's probits where components have some, (n_rows, n_points, n_parts)."""
-        lower, upper = (np.minimum(self._log_sum(log_ndtr(side)), 0.0) for side in (z, -z))
-        return np.where(lower < upper, ndtri_exp(lower), -ndtri_exp(upper))
+        """Return the mixture's probits where components have some, (n_parts, n_rows, n_points)."""
+        lower, upper = self._log_sum(log_ndtr(z)), self._log_sum(log_ndtr(-z))
+        distance = ndtri_exp(np.minimum(np.minimum(lower, upper), 0.0))
+        return np.where(lower < upper, distance, -distance)
 
     def _probit_and_logslope(self, points: Array) -> tuple[Array, Array]:
-        parts = [part._probit_and_logslope(points) for part in self.components]
-        z = np.stack([np.broadcast_to(one, (len(self), points.shape[1])) for one, _ in parts], -1)
-        with np.errstate(invalid="ignore"):
-            logpdf = np.stack([log_normal_density(one) + slope for one, slope in parts], -1)
-            own = self._probit_of(z)
-            slope = self._log_sum(logpdf) - log_normal_density(own)
+        z, logslope = np.empty((2, len(self.components), len(self), points.shape[1]))
+        for k, component in enumerate(self.components):
+            z[k], logslope[k] = component._probit_and_logslope(points)
+        own = self._probit_of(z)
+        with np.errstate(invalid="ignore", over="ignore"):
+            # densities without the factor that they share
+            slope = self._log_sum(logslope - 0.5 * z * z) + 0.5 * own * own
         return own, np.where(np.isnan(slope), -np.inf, slope)
 
     def _ends(self) -> tuple[float, ...]:
@@ -211,19 +226,34 @@ class Mixture(Distribution):
 
         Between the quantiles of the components, which enclose them, so that nothing is widened.
         """
-        wanted = np.broadcast_to(probits, (len(self), probits.shape[1]))
-        finite = np.where(np.isfinite(wanted), wanted, 0.0)
-        weights = np.broadcast_to(self.weights, (len(self), len(self.components)))
-        used = np.flatnonzero(weights.sum(axis=0))
-        quantiles = np.stack([self.components[k]._from_probit(finite) for k in used])
-        average = np.einsum("ik,kij->ij", weights[:, used], quantiles)
+        inside = np.isfinite(probits)
+        finite = probits if inside.all() else np.where(inside, probits, 0.0)
+        flat = self._flat()
+        quantiles = np.empty((len(flat.components), len(self), probits.shape[1]))
+        for k, component in enumerate(flat.components):
+            quantiles[k] = component._from_probit(finite)
+        weights = flat.weights.T[:, :, np.newaxis]
+        start = (weights * quantiles).sum(axis=0)
 
         def function_of(rows: np.ndarray | None) -> Callable[[Array], tuple[Array, Array]]:
-            return (self if rows is None else self._take(rows))._probit_and_logslope
+            return (flat if rows is None else flat._take(rows))._probit_and_logslope
 
         ends = quantiles.min(axis=0), quantiles.max(axis=0)
-        points = solve_between(function_of, finite, *ends, average)
-        return np.where(np.isfinite(wanted), points, wanted)
+        points = solve_between(function_of, finite, *ends, start)
+        return points if finite is probits else np.where(inside, points, probits)
+
+    def _flat(self) -> "Mixture":
+        """Return the same without mixtures among the components, and those without weight."""
+        used = self.weights.any(axis=0)
+        if used.all() and not any(isinstance(part, Mixture) for part in self.components):
+            return self
+        parts, weights = [], []
+        for k in np.flatnonzero(used):
+            part, weight = self.components[k], self.weights[:, k : k + 1]
+            inner = part._flat() if isinstance(part, Mixture) else None
+            parts += [part] if inner is None else inner.components
+            weights.append(weight if inner is None else weight * inner.weights)
+        return Mixture(parts, joined_columns(weights))
 
     @cached_property
     def _moments(self) -> tuple[Array, Array]:

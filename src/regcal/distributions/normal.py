@@ -29,8 +29,8 @@ def check_loc_scale(loc: ArrayLike, scale: ArrayLike) -> tuple[Array, Array]:
             )
             raise ValueError(msg)
     return (
-        np.broadcast_to(loc_column, n_rows).copy(),
-        np.broadcast_to(scale_column, n_rows).copy(),
+        loc_column.repeat(n_rows // len(loc_column)),
+        scale_column.repeat(n_rows // len(scale_column)),
     )
 
 

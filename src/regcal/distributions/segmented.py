@@ -6,9 +6,10 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from scipy.special import log_expit, log_ndtr, ndtri_exp
+from scipy.special import log_expit, log_ndtr, ndtr, ndtri, ndtri_exp
 
 from regcal._validation import Array
+from regcal.distributions._logs import log_sum
 from regcal.distributions._quadrature import (
     WHOLE,
     Effort,
@@ -27,13 +28,13 @@ from regcal.distributions.base import (
     mass_between,
     outermost,
 )
+from regcal.maps.spline import count_reached
 
 # Below this mass a difference of tails is formed in log space.
 _SMALL = 1e-290
-_LOG_SMALL = float(np.log(_SMALL))
 
-# The sides of a point.
-_BELOW, _ABOVE = False, True
+# Beyond, the probability of a tail is smaller than that.
+_FAR_PROBIT = 36.0
 
 # What integrals may leave out beyond the outermost quantiles of the base.
 _SMALL_SHARE = 1e-9
@@ -46,31 +47,51 @@ def log_segment_masses(dist: Distribution, thresholds: Array) -> Array:
     -------
     ndarray of shape (n_rows, n_thresholds + 1)
     """
-    n_thresholds = len(thresholds)
-    tails = np.empty((len(dist), n_thresholds + 2))
-    tails[:, 0], tails[:, -1] = 0.0, -0.0
-    tails[:, 1:-1] = dist._signed_tail(thresholds[np.newaxis, :])
-    masses = mass_between(tails[:, :-1], tails[:, 1:])
-    sizes = np.abs(tails)
-    least = np.maximum(CANCELLED * np.maximum(sizes[:, :-1], sizes[:, 1:]), _SMALL)
-    rows, segments = np.nonzero(masses < least)
-    with np.errstate(divide="ignore"):
-        logs = np.log(masses, out=masses)
-    if len(rows):
-        grid = np.concatenate([[-np.inf], thresholds, [np.inf]])
-        ends = grid[segments][:, np.newaxis], grid[segments + 1][:, np.newaxis]
-        logs[rows, segments] = dist._take(rows)._log_mass_between(*ends)[:, 0]
-    return logs
+    return _BaseMasses.of(dist, thresholds).logs(dist, thresholds)
 
 
-def _ends(dist: Distribution, thresholds: Array) -> tuple[Array, Array]:
-    """Return logcdf and logsf at -inf, the thresholds, and +inf."""
-    grid = np.concatenate([[-np.inf], thresholds, [np.inf]])[np.newaxis, :]
-    shape = (len(dist), grid.shape[1])
-    return (
-        np.broadcast_to(dist._logcdf(grid), shape),
-        np.broadcast_to(dist._logsf(grid), shape),
-    )
+@dataclass(frozen=True)
+class _BaseMasses:
+    """Masses of the base, (n_rows, n_segments), as differences of its tails.
+
+    Parameters
+    ----------
+    tails : ndarray of shape (n_rows, n_segments + 1)
+        Signed tails at -inf, the thresholds and inf.
+    masses : ndarray
+    short : ndarray of bool
+        Where the tails do not tell a mass: it has lost its digits, or is next to nothing.
+    """
+
+    tails: Array
+    masses: Array
+    short: np.ndarray
+
+    @classmethod
+    def of(cls, dist: Distribution, thresholds: Array) -> "_BaseMasses":
+        """Return the masses between thresholds."""
+        tails = np.empty((len(dist), len(thresholds) + 2))
+        tails[:, 0], tails[:, -1] = 0.0, -0.0
+        tails[:, 1:-1] = dist._signed_tail(thresholds[np.newaxis, :])
+        masses = mass_between(tails[:, :-1], tails[:, 1:])
+        sizes = np.abs(tails)
+        least = np.maximum(CANCELLED * np.maximum(sizes[:, :-1], sizes[:, 1:]), _SMALL)
+        return cls(tails, masses, masses < least)
+
+    def logs(self, dist: Distribution, thresholds: Array) -> Array:
+        """Return the logs of masses, exact also of those that the tails do not tell."""
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.masses)
+        if self.short.any():
+            rows, segments = np.nonzero(self.short)
+            grid = _with_open_ends(thresholds)
+            ends = grid[segments][:, np.newaxis], grid[segments + 1][:, np.newaxis]
+            logs[rows, segments] = dist._take(rows)._log_mass_between(*ends)[:, 0]
+        return logs
+
+
+def _with_open_ends(thresholds: Array) -> Array:
+    return np.concatenate([[-np.inf], thresholds, [np.inf]])
 
 
 def _support(dist: Distribution) -> Array:
@@ -79,31 +100,35 @@ def _support(dist: Distribution) -> Array:
 
 
 @dataclass(frozen=True)
-class _Table:
-    """What a batch needs to know of its segments; all logs, (n_rows, n_segments)."""
+class _Logs:
+    """What rows need of their segments where masses underflow; (n_rows, n_segments)."""
 
     start_cdf: Array  # base logcdf and logsf at the start and the end of each segment
     start_sf: Array
     end_cdf: Array
     end_sf: Array
-    low: Array  # where the segment starts and ends, within the base's support
-    high: Array
-    base: Array  # base mass of the segment
-    new: Array  # calibrated mass of the segment
     below: Array  # calibrated mass of all segments below, and above
     above: Array
     whole: tuple[Array, Array]  # of all segments, (n_rows, 1): 0 but for digits of either sum
 
-    @property
-    def deep(self) -> np.ndarray:
-        """Segments in a valley: differences of the base's tails have lost their mass."""
-        least = np.minimum(self.end_cdf, self.start_sf) + np.log(CANCELLED)
-        return (self.base > -np.inf) & (self.base < least)
-
-    @property
-    def lost(self) -> np.ndarray:
-        """Segments that need logarithms: they count, and have next to nothing of the base."""
-        return (self.new > -np.inf) & ((self.base < _LOG_SMALL) | self.deep)
+    @classmethod
+    def of(cls, base: Distribution, thresholds: Array, log_new: Array) -> "_Logs":
+        """Return the logs of a base's tails and of sums of new masses."""
+        grid = _with_open_ends(thresholds)[np.newaxis, :]
+        shape = (len(base), grid.shape[1])
+        logcdf, logsf = (np.broadcast_to(tail(grid), shape) for tail in (base._logcdf, base._logsf))
+        empty = np.full((len(base), 1), -np.inf)
+        below = np.logaddexp.accumulate(log_new, axis=1)
+        above = np.logaddexp.accumulate(log_new[:, ::-1], axis=1)[:, ::-1]
+        return cls(
+            start_cdf=logcdf[:, :-1],
+            start_sf=logsf[:, :-1],
+            end_cdf=logcdf[:, 1:],
+            end_sf=logsf[:, 1:],
+            below=np.concatenate([empty, below[:, :-1]], axis=1),
+            above=np.concatenate([above[:, 1:], empty], axis=1),
+            whole=(below[:, -1:], above[:, :1]),
+        )
 
 
 class Segmented(Distribution):
@@ -155,185 +180,163 @@ class Segmented(Distribution):
 
     def log_masses(self) -> Array:
         """Return the calibrated log mass of each segment, (n_rows, n_segments)."""
-        base = log_segment_masses(self.base, self.thresholds)
-        return self._normalised(base)
+        return self._log_new.copy()
 
-    def _normalised(self, log_base: Array) -> Array:
-        first, last = outermost(log_base > -np.inf)
-        segments = np.arange(log_base.shape[1])
-        within = (segments >= first) & (segments <= last)
-        log_new = np.where(within, self.reweight(self.base, log_base), -np.inf)
+    @cached_property
+    def _base_masses(self) -> _BaseMasses:
+        return _BaseMasses.of(self.base, self.thresholds)
+
+    @cached_property
+    def _log_base(self) -> Array:
+        return self._base_masses.logs(self.base, self.thresholds)
+
+    @cached_property
+    def _log_new(self) -> Array:
+        log_base, log_new = self._log_base, self.reweight(self.base, self._log_base)
+        filled = log_base > -np.inf
+        if not filled.all():
+            first, last = outermost(filled)
+            segments = np.arange(filled.shape[1])
+            log_new = np.where((segments >= first) & (segments <= last), log_new, -np.inf)
         # Section 4, prediction step 2: q_i = c_i(p_i) / sum_j c_j(p_j)
-        peak = log_new.max(axis=1, keepdims=True)
-        peak = np.where(np.isfinite(peak), peak, 0.0)
-        with np.errstate(divide="ignore"):
-            total = peak + np.log(np.exp(log_new - peak).sum(axis=1, keepdims=True))
+        total = log_sum(log_new, axis=1)[:, np.newaxis]
         return np.where(np.isfinite(total), log_new - total, log_base)
 
     @cached_property
-    def _table(self) -> _Table:
-        logcdf, logsf = _ends(self.base, self.thresholds)
-        log_base = log_segment_masses(self.base, self.thresholds)
-        log_new = self._normalised(log_base)
+    def _lost(self) -> np.ndarray:
+        """Rows that need logarithms: a segment that counts has next to nothing of the base."""
+        lost: np.ndarray = self._base_masses.short & (self._log_new > -np.inf)
+        # where masses are spread evenly, the base's do not matter
+        return np.any(lost[:, [0, -1]] if self.uniform else lost, axis=1)
+
+    @cached_property
+    def _logs(self) -> _Logs:
+        return _Logs.of(self.base, self.thresholds, self._log_new)
+
+    @cached_property
+    def _edges(self) -> Array:
+        """Where segments start and end within the base's support, (n_rows, n_segments + 1)."""
         support = _support(self.base)
-        grid = np.concatenate([[-np.inf], self.thresholds, [np.inf]])[np.newaxis, :]
-        grid = np.clip(grid, support[:, :1], support[:, 1:])
-        empty = np.full((len(self), 1), -np.inf)
-        below = np.logaddexp.accumulate(log_new, axis=1)
-        above = np.logaddexp.accumulate(log_new[:, ::-1], axis=1)[:, ::-1]
-        return _Table(
-            start_cdf=logcdf[:, :-1],
-            start_sf=logsf[:, :-1],
-            end_cdf=logcdf[:, 1:],
-            end_sf=logsf[:, 1:],
-            low=grid[:, :-1],
-            high=grid[:, 1:],
-            base=log_base,
-            new=log_new,
-            below=np.concatenate([empty, below[:, :-1]], axis=1),
-            above=np.concatenate([above[:, 1:], empty], axis=1),
-            whole=(below[:, -1:], above[:, :1]),
-        )
+        grid = _with_open_ends(self.thresholds)
+        return np.minimum(np.maximum(grid, support[:, :1]), support[:, 1:])
+
+    @cached_property
+    def _sums(self) -> tuple[Array, Array]:
+        """The mass of each segment and all below, and of each and all above.
+
+        Of all segments it is next to 1, and not the same from either side: answers are shares.
+        """
+        new = np.exp(self._log_new)
+        return np.cumsum(new, axis=1), np.cumsum(new[:, ::-1], axis=1)[:, ::-1]
+
+    @property
+    def _whole(self) -> tuple[Array, Array]:
+        """The mass of all segments, summed from below and from above."""
+        return self._sums[0][:, -1:], self._sums[1][:, :1]
+
+    @cached_property
+    def _table(self) -> Array:
+        """What is asked of segments, one after the other and row by row.
+
+        The base's signed tails at both ends, its mass; the new mass, and that of all segments
+        below and above; both ends.
+        """
+        base, new, (below, above) = self._base_masses, np.exp(self._log_new), self._sums
+        table = np.zeros((8, *new.shape))
+        table[0], table[1] = base.tails[:, :-1], base.tails[:, 1:]
+        table[2] = np.where(base.masses > 0, base.masses, 1.0)
+        table[3] = new
+        table[4, :, 1:], table[5, :, :-1] = below[:, :-1], above[:, 1:]
+        table[6], table[7] = self._edges[:, :-1], self._edges[:, 1:]
+        return table.reshape(len(table), -1)
 
     # ---------------------------------------------------------------------------------- evaluation
 
     def _segment(self, points: Array) -> np.ndarray:
         """Return the number of the segment (t_{i-1}, t_i] of each point."""
-        segments = np.searchsorted(self.thresholds, points, side="left")
-        return np.broadcast_to(segments, (len(self), points.shape[1]))
+        return np.searchsorted(self.thresholds, points, side="left")
+
+    def _places(self, segments: np.ndarray) -> np.ndarray:
+        """Return where segments stand in tables that go row by row."""
+        n_segments = len(self.thresholds) + 1
+        return segments + np.arange(0, len(self) * n_segments, n_segments)[:, np.newaxis]
 
     def _at(self, table: Array, segments: np.ndarray) -> Array:
-        # by numbers in a flat table, which are faster than pairs
-        starts = np.arange(len(table))[:, np.newaxis] * table.shape[1]
-        return table.ravel().take(segments + starts)
+        return table.ravel().take(self._places(segments))
+
+    @cached_property
+    def _even_segments(self) -> np.ndarray:
+        """Segments whose mass is spread evenly, (n_rows or 1, n_segments)."""
+        if self.uniform:
+            even = np.ones((1, len(self.thresholds) + 1), dtype=bool)
+        else:
+            even = np.isneginf(self._log_base)
+        even[:, 0] = even[:, -1] = False
+        return even
 
     def _even(self, segments: np.ndarray) -> np.ndarray:
         """Return where a segment's mass is spread evenly."""
-        inner = (segments > 0) & (segments < len(self.thresholds))
-        if self.uniform:
-            return inner
-        return inner & np.isneginf(self._at(self._table.base, segments))
+        even = self._even_segments
+        return even[0].take(segments) if len(even) == 1 else self._at(even, segments)
 
-    def _edges(self, segments: np.ndarray) -> tuple[Array, Array]:
-        return self._at(self._table.low, segments), self._at(self._table.high, segments)
-
-    def _log_shares(self, points: Array, segments: np.ndarray) -> tuple[Array, Array]:
-        """Return the log shares of a point's segment that lie below and above it."""
-        below, above = self._log_masses_beside(points, segments)
-        even, share = self._even(segments), self._even_share(points, segments)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            # from their odds: far out, where last digits are large, shares still make a whole
-            odds = below - above
-            below = np.where(even, np.log(share), log_expit(odds))
-            above = np.where(even, np.log1p(-share), log_expit(-odds))
-        below, above = (np.where(np.isnan(a), -np.inf, a) for a in (below, above))
-        return np.minimum(below, 0.0), np.minimum(above, 0.0)
-
-    def _log_masses_beside(self, points: Array, segments: np.ndarray) -> tuple[Array, Array]:
-        """Return the base's log masses of a point's segment that lie below and above it."""
-        table = self._table
-        here = (self.base._logcdf(points), self.base._logsf(points))
-        start = (self._at(table.start_cdf, segments), self._at(table.start_sf, segments))
-        end = (self._at(table.end_cdf, segments), self._at(table.end_sf, segments))
-        below, above = log_difference(start, here), log_difference(here, end)
-        deep = self._at(table.deep, segments)
-        if deep.any():
-            part = self.base._take(np.nonzero(deep)[0])
-            low, at, high = (
-                np.broadcast_to(edge, deep.shape)[deep][:, np.newaxis]
-                for edge in (self._at(table.low, segments), points, self._at(table.high, segments))
-            )
-            below[deep] = part._log_mass_between(low, at)[:, 0]
-            above[deep] = part._log_mass_between(at, high)[:, 0]
-        return below, above
-
-    def _even_share(self, points: Array, segments: np.ndarray) -> Array:
-        """Return how much of the length of a point's segment lies below it."""
-        low, high = self._edges(segments)
-        with np.errstate(invalid="ignore"):
-            return np.clip((points - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)
-
-    def _cdf(self, points: Array) -> Array:
-        return self._masses(points, _BELOW)[0]
-
-    def _sf(self, points: Array) -> Array:
-        return self._masses(points, _ABOVE)[0]
-
-    def _signed_tail(self, points: Array) -> Array:
-        lower, upper = self._masses(points, _BELOW, _ABOVE)
-        return np.where(upper < lower, -upper, lower)
-
-    def _masses(self, points: Array, *sides: bool) -> list[Array]:
-        """Return the masses on sides of points, by logarithms where the base's mass underflows.
+    def _sides(self, points: Array) -> tuple[Array, Array]:
+        """Return the mass below points and above them, by logarithms where the base's underflows.
 
         These are slow. Which way a row goes does not depend on the rows beside it.
         """
-        lost = np.flatnonzero(self._lost)
-        if len(lost) == len(self):
-            return [np.exp(self._log_tails(points)[side]) for side in sides]
-        masses = self._masses_beside(points, sides)
-        if len(lost):
+        lower, upper = self._masses_beside(points)
+        if self._lost.any():
+            lost = np.flatnonzero(self._lost)
             own = points if len(points) == 1 else points[lost]
-            for mass, exact in zip(masses, self._take(lost)._masses(own, *sides), strict=True):
-                mass[lost] = exact
-        return masses
+            logs = self._take(lost)._log_tails(own)
+            lower[lost], upper[lost] = np.exp(logs[0]), np.exp(logs[1])
+        return lower, upper
 
-    @property
-    def _lost(self) -> np.ndarray:
-        """Rows that need logarithms; where masses are spread evenly, the base's does not matter."""
-        segments = self._table.lost
-        return (segments[:, [0, -1]] if self.uniform else segments).any(axis=1)
+    def _masses_beside(self, points: Array) -> tuple[Array, Array]:
+        """Return the mass below points and above them: of whole segments, and within their own."""
+        segments = self._segment(points)
+        table = self._table.take(self._places(segments), axis=1)
+        start, end, mass, new, below, above, low, high = table
+        here = self.base._signed_tail(points)
+        shares = mass_between(start, here) / mass, mass_between(here, end) / mass
+        if self.uniform:
+            even, behind = self._even(segments), _share_behind(points, low, high)
+            shares = np.where(even, behind, shares[0]), np.where(even, 1.0 - behind, shares[1])
+        lower = (below + new * np.minimum(shares[0], 1.0)) / self._whole[0]
+        upper = (above + new * np.minimum(shares[1], 1.0)) / self._whole[1]
+        return np.minimum(lower, 1.0), np.minimum(upper, 1.0)
+
+    def _cdf(self, points: Array) -> Array:
+        return self._sides(points)[0]
+
+    def _sf(self, points: Array) -> Array:
+        return self._sides(points)[1]
+
+    def _signed_tail(self, points: Array) -> Array:
+        lower, upper = self._sides(points)
+        return np.where(upper < lower, -upper, lower)
+
+    def _probit(self, points: Array) -> Array:
+        lower, upper = self._sides(points)
+        tail = np.minimum(lower, upper)
+        distance = ndtri(tail)
+        z = np.where(lower < upper, distance, -distance)
+        far = (tail < _SMALL) & np.isfinite(points)
+        if far.any():
+            rows = np.flatnonzero(far.any(axis=1))
+            logs = self._take(rows)._log_tails(points if len(points) == 1 else points[rows])
+            z[rows] = np.where(logs[0] < logs[1], ndtri_exp(logs[0]), -ndtri_exp(logs[1]))
+        return z
 
     def _new_tails(self, points: Array, here: Array) -> Array:
         """Return signed tails at points where the base has others, each on the base's side."""
-        segments, above = self._segment(points), np.signbit(here)
-        table, n_segments = self._table, len(self.thresholds) + 1
+        table = self._table[:6].take(self._places(self._segment(points)), axis=1)
+        start, end, mass, new, below, above = table
         # from the end of its segment on that side
-        end = self._at(self._tails, segments + above)
-        beside = np.maximum(np.where(above, end - here, here - end), 0.0)
-        (lower, total), (upper, _) = self._sums(False), self._sums(True)
-        outer = self._at(np.concatenate([lower, upper], axis=1), segments + n_segments * above)
-        new, base = np.exp(table.new), np.exp(table.base)
-        rate = self._at(new / np.where(base > 0, base, 1.0), segments)
-        mass = outer + np.minimum(rate * beside, self._at(new, segments))
-        return np.where(above, -mass, mass) / total
-
-    def _masses_beside(self, points: Array, sides: Sequence[bool]) -> list[Array]:
-        """Return the mass on each side of points: of whole segments, and within their own."""
-        segments = self._segment(points)
-        here, table = self.base._signed_tail(points), self._table
-        mass = self._at(np.exp(table.new), segments)
-        base = self._at(np.exp(table.base), segments)
-        base = np.where(base > 0, base, 1.0)
-        low, high = self._edges(segments)
-        evenly = self._even_share(points, segments) if self.uniform else None
-        masses = []
-        for upper in sides:
-            end = self._at(self._tails, segments + 1 if upper else segments)
-            share = (mass_between(here, end) if upper else mass_between(end, here)) / base
-            if evenly is not None:
-                even = 1.0 - evenly if upper else evenly
-                share = np.where(self._even(segments), even, share)
-            whole = points <= low if upper else points >= high
-            outer, total = self._sums(upper)
-            share = np.where(whole, 1.0, np.minimum(share, 1.0))
-            masses.append(np.minimum((self._at(outer, segments) + mass * share) / total, 1.0))
-        return masses
-
-    def _sums(self, upper: bool) -> tuple[Array, Array]:
-        """Return the mass of all segments on one side of each, and of all, which is next to 1."""
-        masses = np.exp(self._table.new)
-        masses = masses[:, ::-1] if upper else masses
-        sums = np.concatenate([np.zeros((len(self), 1)), np.cumsum(masses, axis=1)], axis=1)
-        return sums[:, -2::-1] if upper else sums[:, :-1], sums[:, -1:]
-
-    @cached_property
-    def _tails(self) -> Array:
-        """The base's signed tails at -inf, the thresholds and inf."""
-        grid = np.concatenate([[-np.inf], self.thresholds, [np.inf]])[np.newaxis, :]
-        tails = np.array(np.broadcast_to(self.base._signed_tail(grid), (len(self), grid.shape[1])))
-        tails[:, 0], tails[:, -1] = 0.0, -0.0
-        return tails
+        upper = np.signbit(here)
+        share = np.maximum(np.where(upper, end - here, here - start), 0.0) / mass
+        side = np.where(upper, above, below) + new * np.minimum(share, 1.0)
+        return np.where(upper, -side, side) / self._whole[0]
 
     def _logcdf(self, points: Array) -> Array:
         return self._log_tails(points)[0]
@@ -343,42 +346,122 @@ class Segmented(Distribution):
 
     def _log_tails(self, points: Array) -> tuple[Array, Array]:
         """Return the log mass below points and above them."""
-        table, segments = self._table, self._segment(points)
-        new, (below, above) = self._at(table.new, segments), self._log_shares(points, segments)
-        lower = np.logaddexp(self._at(table.below, segments), new + below) - table.whole[0]
-        upper = np.logaddexp(self._at(table.above, segments), new + above) - table.whole[1]
+        logs, segments = self._logs, self._segment(points)
+        new, (below, above) = self._at(self._log_new, segments), self._log_shares(points, segments)
+        lower = np.logaddexp(self._at(logs.below, segments), new + below) - logs.whole[0]
+        upper = np.logaddexp(self._at(logs.above, segments), new + above) - logs.whole[1]
         return np.minimum(lower, 0.0), np.minimum(upper, 0.0)
 
-    def _probit(self, points: Array) -> Array:
-        lower, upper = self._log_tails(points)
-        return np.where(lower < upper, ndtri_exp(lower), -ndtri_exp(upper))
+    def _log_shares(self, points: Array, segments: np.ndarray) -> tuple[Array, Array]:
+        """Return the log shares of a point's segment that lie below and above it."""
+        below, above = self._log_masses_beside(points, segments)
+        even = self._even(segments)
+        share = _share_behind(points, *self._ends_of(segments))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # from their odds: far out, where last digits are large, shares still make a whole
+            odds = below - above
+            below = np.where(even, np.log(share), log_expit(odds))
+            above = np.where(even, np.log1p(-share), log_expit(-odds))
+        below, above = (np.where(np.isnan(a), -np.inf, a) for a in (below, above))
+        return np.minimum(below, 0.0), np.minimum(above, 0.0)
+
+    def _ends_of(self, segments: np.ndarray) -> tuple[Array, Array]:
+        """Return where segments start and end."""
+        return self._at(self._edges[:, :-1], segments), self._at(self._edges[:, 1:], segments)
+
+    @cached_property
+    def _deep(self) -> np.ndarray:
+        """Segments in a valley: differences of the base's tails have lost their mass."""
+        least = np.minimum(self._logs.end_cdf, self._logs.start_sf) + np.log(CANCELLED)
+        return (self._log_base > -np.inf) & (self._log_base < least)
+
+    def _log_masses_beside(self, points: Array, segments: np.ndarray) -> tuple[Array, Array]:
+        """Return the base's log masses of a point's segment that lie below and above it."""
+        logs = self._logs
+        here = (self.base._logcdf(points), self.base._logsf(points))
+        start = (self._at(logs.start_cdf, segments), self._at(logs.start_sf, segments))
+        end = (self._at(logs.end_cdf, segments), self._at(logs.end_sf, segments))
+        below, above = log_difference(start, here), log_difference(here, end)
+        deep = self._at(self._deep, segments)
+        if deep.any():
+            part = self.base._take(np.nonzero(deep)[0])
+            low, at, high = (
+                np.broadcast_to(edge, deep.shape)[deep][:, np.newaxis]
+                for edge in (*self._ends_of(segments)[:1], points, *self._ends_of(segments)[1:])
+            )
+            below[deep] = part._log_mass_between(low, at)[:, 0]
+            above[deep] = part._log_mass_between(at, high)[:, 0]
+        return below, above
+
+    @cached_property
+    def _log_heights(self) -> Array:
+        """The log of what the base's density is multiplied by, or where it is even, the density."""
+        log_new, (low, high) = self._log_new, (self._edges[:, :-1], self._edges[:, 1:])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            heights = log_new - np.where(self._even_segments, np.log(high - low), self._log_base)
+        return np.where(log_new > -np.inf, heights, -np.inf)
 
     def _logpdf(self, points: Array) -> Array:
         segments = self._segment(points)
-        new = self._at(self._table.new, segments)
-        mass = self._at(self._table.base, segments)
-        low, high = self._edges(segments)
-        inside = (points >= low) & (points <= high) & (new > -np.inf)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            even = new - np.log(high - low)
-            shaped = self.base._logpdf(points) + (new - mass)
-        return np.where(inside, np.where(self._even(segments), even, shaped), -np.inf)
+        height, even = self._at(self._log_heights, segments), self._even(segments)
+        low, high = self._ends_of(segments)
+        inside = (points >= low) & (points <= high) & (height > -np.inf)
+        with np.errstate(invalid="ignore"):
+            shaped = height + self.base._logpdf(points)
+        return np.where(inside, np.where(even, height, shaped), -np.inf)
 
     # ----------------------------------------------------------------------------------- inversion
 
     def _from_probit(self, probits: Array) -> Array:
         """Find the segment of a level, then the base's quantile inside it."""
         probits = np.broadcast_to(probits, (len(self), probits.shape[1]))
+        points = self._quantiles(probits)
+        far = self._lost | (np.abs(probits) > _FAR_PROBIT).any(axis=1)
+        if far.any():
+            rows = np.flatnonzero(far)
+            points[rows] = self._take(rows)._quantiles_by_logs(probits[rows])
+        return points
+
+    @cached_property
+    def _first_probits(self) -> Array:
+        """The probits at which segments begin, without the first one."""
+        below, above = self._sums[0][:, :-1] / self._whole[0], self._sums[1][:, 1:] / self._whole[1]
+        distance = ndtri(np.minimum(below, above))
+        return np.where(below < above, distance, -distance)
+
+    def _quantiles(self, probits: Array) -> Array:
+        """Return quantiles of rows whose masses are not lost, at probits that are not far out."""
+        segments = count_reached(self._first_probits, probits, strictly=True)
+        if np.isneginf(self._log_new).any():
+            segments = np.clip(segments, *outermost(self._log_new > -np.inf))
+        table = self._table.take(self._places(segments), axis=1)
+        start, end, mass, new, below, above, low, high = table
+        # of the two, the share on the side of the smaller tail has kept its digits
+        lower = probits < 0
+        tail = ndtr(-np.abs(probits)) * np.where(lower, *self._whole)
+        share = (tail - np.where(lower, below, above)) / new
+        share = np.minimum(np.maximum(share, 0.0), 1.0)
+        behind, ahead = np.where(lower, (share, 1.0 - share), (1.0 - share, share))
+        even = self._even(segments)
+        cdf = np.where(np.signbit(start), 1.0 + start, start) + behind * mass
+        sf = np.where(np.signbit(end), -end, 1.0 - end) + ahead * mass
+        z = ndtri(np.minimum(cdf, sf))
+        shaped = self.base._from_probit(np.where(cdf < sf, z, -z))
+        with np.errstate(invalid="ignore"):
+            evenly = np.where(lower, low + behind * (high - low), high - ahead * (high - low))
+        return np.where(even, evenly, np.minimum(np.maximum(shaped, low), high))
+
+    def _quantiles_by_logs(self, probits: Array) -> Array:
         lower, upper = log_ndtr(probits), log_ndtr(-probits)
-        table = self._table
+        logs = self._logs
         segments = np.zeros(probits.shape, dtype=np.intp)
-        for k in range(1, table.new.shape[1]):
-            start, rest = table.below[:, k : k + 1], table.above[:, k - 1 : k]
+        for k in range(1, logs.below.shape[1]):
+            start, rest = logs.below[:, k : k + 1], logs.above[:, k - 1 : k]
             segments += np.where(start <= LOG_HALF, lower > start, upper < rest)
-        segments = np.clip(segments, *outermost(table.new > -np.inf))
-        new = self._at(table.new, segments)
-        below = np.minimum(_log_minus(lower, self._at(table.below, segments)) - new, 0.0)
-        above = np.minimum(_log_minus(upper, self._at(table.above, segments)) - new, 0.0)
+        segments = np.clip(segments, *outermost(self._log_new > -np.inf))
+        new = self._at(self._log_new, segments)
+        below = np.minimum(_log_minus(lower, self._at(logs.below, segments)) - new, 0.0)
+        above = np.minimum(_log_minus(upper, self._at(logs.above, segments)) - new, 0.0)
         # of the two, the one on the side of the smaller tail has kept its digits
         whole = np.zeros(below.shape)
         return self._inside(
@@ -389,16 +472,15 @@ class Segmented(Distribution):
 
     def _inside(self, segments: np.ndarray, below: Array, above: Array) -> Array:
         """Return the points with the given log shares of their segment below and above them."""
-        table = self._table
-        low, high = self._edges(segments)
-        mass = self._at(table.base, segments)
-        logcdf = np.logaddexp(self._at(table.start_cdf, segments), mass + below)
-        logsf = np.logaddexp(self._at(table.end_sf, segments), mass + above)
+        logs, (low, high) = self._logs, self._ends_of(segments)
+        mass = self._at(self._log_base, segments)
+        logcdf = np.logaddexp(self._at(logs.start_cdf, segments), mass + below)
+        logsf = np.logaddexp(self._at(logs.end_sf, segments), mass + above)
         logcdf, logsf = np.minimum(logcdf, 0.0), np.minimum(logsf, 0.0)
         z = np.where(logcdf < logsf, ndtri_exp(logcdf), -ndtri_exp(logsf))
         shaped = np.clip(self.base._from_probit(np.where(np.isnan(z), 0.0, z)), low, high)
         even = self._even(segments)
-        deep = self._at(table.deep, segments) & ~even
+        deep = self._at(self._deep, segments) & ~even
         if deep.any():
             shaped[deep] = self._take(np.nonzero(deep)[0])._deep_inside(
                 *(part[deep][:, np.newaxis] for part in (segments, below, above))
@@ -410,7 +492,7 @@ class Segmented(Distribution):
 
     def _deep_inside(self, segments: np.ndarray, below: Array, above: Array) -> Array:
         """Return the points with the given log shares of segments in a valley of the base."""
-        low, high = self._edges(segments)
+        low, high = self._ends_of(segments)
 
         def log_odds(rows: np.ndarray, points: Array) -> tuple[Array, Array]:
             lower, upper = self._take(rows)._log_masses_beside(points, segments[rows])
@@ -456,25 +538,24 @@ class Segmented(Distribution):
             np.where(beyond, self._new_tails(base.points, base.tails), 0.0),
             base.slack,
         )
-        middle = np.clip(self._sums(False)[0] <= 0.5, 0, 1).sum(axis=1) - 1
+        middle = (self._sums[0] <= 0.5 * self._whole[0]).sum(axis=1)
         points, lengths, tails, slack = map(joined_columns, zip(own, beside, strict=True))
         centre = self.thresholds.take(middle, mode="clip")[:, np.newaxis]
-        return Nodes(points, lengths, tails, centre, base.reach, base.rule, slack)
+        first, last = grid[:, :1], grid[:, -1:]
+        ends = [np.minimum(base.reach[:, :1], first), np.maximum(base.reach[:, 1:], last)]
+        reach = np.concatenate(ends, axis=1)
+        return Nodes(points, lengths, tails, centre, reach, base.rule, slack)
 
     def _even_values(self, edges: Array, rule: Rule) -> tuple[Array, Array, Array, Array]:
         """Return points, lengths, tails and slack of panels within segments."""
         starts, ends = (part.reshape(len(edges), -1) for part in (edges[..., :-1], edges[..., 1:]))
         points, lengths = rule.between(edges)
-        segments = self._segment(0.5 * (starts + ends))
-        (lower, total), (upper, _) = self._sums(False), self._sums(True)
-        below, above, mass = (
-            self._at(table, segments)[:, :, np.newaxis]
-            for table in (lower / total, upper / total, np.exp(self._table.new) / total)
-        )
-        low, high = (edge[:, :, np.newaxis] for edge in self._edges(segments))
-        share = (rule.panels(points) - low) / np.where(high > low, high - low, 1.0)
-        share = np.clip(share, 0.0, 1.0)
-        below, above = below + share * mass, above + (1.0 - share) * mass
+        places = self._places(self._segment(0.5 * (starts + ends)))
+        table = self._table[3:].take(places, axis=1)
+        new, below, above, low, high = table[..., np.newaxis]
+        share = _share_behind(rule.panels(points), low, high)
+        below = (below + new * share) / self._whole[0][:, :, np.newaxis]
+        above = (above + new * (1.0 - share)) / self._whole[1][:, :, np.newaxis]
         tails = np.where(above < below, -above, below).reshape(len(self), -1)
         return points, np.broadcast_to(lengths, tails.shape), tails, np.zeros((1, starts.shape[1]))
 
@@ -509,6 +590,13 @@ def _columns(parts: Sequence[Array | None]) -> Array:
 def keep_masses(base: Distribution, log_masses: Array) -> Array:
     """Leave masses as they are: with ``uniform=True``, difference quotients of the base's CDF."""
     return log_masses
+
+
+def _share_behind(points: Array, low: Array, high: Array) -> Array:
+    """Return how much of the length of a point's segment lies below it."""
+    with np.errstate(invalid="ignore"):
+        share = (points - low) / np.where(high > low, high - low, 1.0)
+    return np.minimum(np.maximum(share, 0.0), 1.0)
 
 
 def _log_minus(total: Array, part: Array) -> Array:

@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Protocol, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from regcal._validation import Array
 from regcal.distributions._quadrature import (
@@ -110,9 +109,9 @@ class Transformed(ProbitDistribution):
     def _curve(self) -> Curve:
         return self.mapping.along(_BasePath(self.base))
 
-    def log_change(self, probits: ArrayLike) -> Array:
-        """Return the log of the density over the base's, where the base has these probits."""
-        return self._evaluate("_log_change", *self._as_points(probits, "probits"))
+    def log_change(self, probits: Array) -> Array:
+        """Return the log of the density over the base's, at the base's probit of each row."""
+        return self._evaluate("_log_change", probits[:, np.newaxis], True)
 
     def _log_change(self, z: Array) -> Array:
         return log_change(self._curve, z)

@@ -5,6 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from regcal._validation import Array
+from regcal._weighted import weighted_median
+
+# Widths of the axes to choose from, in median absolute deviations.
+_WIDTHS = (3.0, 10.0)
 
 
 @dataclass(frozen=True)
@@ -61,3 +65,31 @@ class Axis:
 
 
 LINEAR = Axis()
+
+
+def axis_of_values(values: Array, weights: Array) -> Axis:
+    """Return the axis on which distinct values look most normal.
+
+    By the profile likelihood of a normal distribution on each axis, as for the transformations of
+    Box and Cox (1964).
+    """
+    if len(values) < 2:
+        return LINEAR
+    centre = weighted_median(values, weights)
+    width = weighted_median(np.abs(values - centre), weights)
+    if not width > 8 * np.spacing(abs(centre)):
+        return LINEAR
+    bent = [Axis(centre, factor * width) for factor in _WIDTHS]
+    fits = [_normal_fit(axis, values, weights) for axis in bent]
+    # worth its two parameters, by the Bayesian information criterion
+    worth = max(fits) - _normal_fit(LINEAR, values, weights) > np.log(weights.sum())
+    return bent[int(np.argmax(fits))] if worth else LINEAR
+
+
+def _normal_fit(axis: Axis, values: Array, weights: Array) -> float:
+    """Return the log-likelihood of the normal distribution that suits values on an axis best."""
+    places = axis(values)
+    mean = np.average(places, weights=weights)
+    with np.errstate(over="ignore"):
+        variance = np.average((places - mean) ** 2, weights=weights)
+    return float(weights @ np.log(axis.slope(values)) - 0.5 * weights.sum() * np.log(variance))

@@ -16,6 +16,11 @@ _PANELS = np.array(
 PANELS = np.concatenate([-_PANELS[::-1], [0.0], _PANELS])
 
 
+def for_rows(values: np.ndarray, n_rows: int) -> np.ndarray:
+    """Return values of one or all rows with a row for each, without a copy."""
+    return values if len(values) == n_rows else np.broadcast_to(values, (n_rows, values.shape[1]))
+
+
 class Path(Protocol):
     """Rows as a map sees them: the target t of each row as a function of its probit z."""
 

@@ -12,6 +12,9 @@ from regcal._validation import Array
 
 Pair = tuple[Array, Array]
 
+# So many comparisons take less time than the steps of a bisection.
+_FEW = 2**12
+
 
 @dataclass(frozen=True)
 class Pieces:
@@ -128,8 +131,10 @@ class Pieces:
         return s, gap
 
 
-def count_reached(knots: Array, values: Array) -> np.ndarray:
-    """Return how many of its row's sorted knots each value reaches, by bisection.
+def count_reached(knots: Array, values: Array, *, strictly: bool = False) -> np.ndarray:
+    """Return how many of its row's sorted knots each value reaches, or strictly, passes.
+
+    Few are compared with all knots at once, which spares the steps of a bisection.
 
     Examples
     --------
@@ -139,7 +144,10 @@ def count_reached(knots: Array, values: Array) -> np.ndarray:
     array([[2, 2],
            [0, 1]])
     """
+    reaches = np.greater if strictly else np.greater_equal
     n_rows, n_knots = knots.shape
+    if n_rows * n_knots * values.shape[1] <= _FEW:
+        return np.count_nonzero(reaches(values[:, :, None], knots[:, None, :]), axis=2)
     flat, before = knots.ravel(), (np.arange(n_rows) * n_knots - 1)[:, np.newaxis]
     reached = np.zeros((n_rows, values.shape[1]), dtype=np.intp)
     step = 1 << n_knots.bit_length() >> 1
@@ -148,7 +156,7 @@ def count_reached(knots: Array, values: Array) -> np.ndarray:
         further = trial <= n_knots
         np.minimum(trial, n_knots, out=trial)
         trial += before
-        further &= values >= flat.take(trial)
+        further &= reaches(values, flat.take(trial))
         reached += step * further
         step >>= 1
     return reached

@@ -51,6 +51,8 @@ class Surface(WithoutCaches):
         An increasing map that is applied to the base's probit first: u is its image.
     axis : Axis
         From targets to their places; by default the places are the targets.
+    ends : tuple of float
+        Targets beyond which nothing is seen, so that no curve has to follow the map there.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class Surface(WithoutCaches):
     slopes: tuple[float, float]
     start: ProbitMap = IDENTITY
     axis: Axis = LINEAR
+    ends: tuple[float, float] = (-np.inf, np.inf)
 
     @cached_property
     def table(self) -> "SurfaceTable":
@@ -92,7 +95,12 @@ class Surface(WithoutCaches):
 
     @cached_property
     def _starts_gently(self) -> bool:
-        return is_gentle(self.start, float(np.abs(self.u).max()))
+        return is_gentle(*self._started)
+
+    @cached_property
+    def _started(self) -> tuple[Array, Array, Array]:
+        """The knots of a table along u; the base's probit z there, and du / dz."""
+        return started(self.start, float(np.abs(self.u).max()))
 
 
 @dataclass(frozen=True)
@@ -102,30 +110,29 @@ class SurfaceTable(WithoutCaches):
     z: Array  # probit of the base at each knot
     u: Array
     start_slope: Array  # du / dz
-    h: Array  # knots × targets, one after the other
-    h_u: Array
-    h_t: Array
+    h: Array  # h, dh/du and dh/dt, each at knots × targets, one after the other
     targets: tuple[float, float, int]  # the first place, the number per unit, how many
     axis: Axis
+    ends: tuple[float, float]
 
     @classmethod
     def of(cls, surface: Surface) -> "SurfaceTable":
         """Tabulate a map."""
-        limit = float(np.abs(surface.u).max())
-        u = _bent_grid(limit)
-        z, slope = _started(surface.start, u)
+        u, z, slope = surface._started
         n_targets = max(_MIN_TARGETS, _TARGETS_PER_STEP * (len(surface.t) - 1)) + 1
         t = np.linspace(surface.t[0], surface.t[-1], n_targets)
         spline = RectBivariateSpline(surface.u, surface.t, surface.h, s=0)
         inside = np.clip(u, surface.u[0], surface.u[-1])
         # one more target, so that the last has a neighbour
-        h, h_u, h_t = (
-            np.pad(spline(inside, t, **orders), ((0, 0), (0, 1)), mode="edge").ravel()
-            for orders in ({}, {"dx": 1}, {"dy": 1})
+        h = np.stack(
+            [
+                np.pad(spline(inside, t, **orders), ((0, 0), (0, 1)), mode="edge").ravel()
+                for orders in ({}, {"dx": 1}, {"dy": 1})
+            ]
         )
         per_unit = (n_targets - 1) / float(surface.t[-1] - surface.t[0])
         places = (float(surface.t[0]), per_unit, n_targets)
-        return cls(z, u, slope, h, h_u, h_t, places, surface.axis)
+        return cls(z, u, slope, h, places, surface.axis, surface.ends)
 
     @cached_property
     def _guide(self) -> tuple[np.ndarray, int]:
@@ -136,7 +143,7 @@ class SurfaceTable(WithoutCaches):
     def _cells(self, z: Array) -> np.ndarray:
         """Return equally wide cells between the first and the last inner knot."""
         low, high = float(self.z[1]), float(self.z[-2])
-        place = np.clip(z, low, high)
+        place = np.minimum(np.maximum(z, low), high)
         place -= low
         place *= (_N_CELLS - 1) / (high - low)
         return place.astype(np.intp)
@@ -164,7 +171,7 @@ class SurfaceTable(WithoutCaches):
         first, per_unit, count = self.targets
         place = self.axis(t) - first
         place *= per_unit
-        inside = np.clip(place, 0.0, count - 1.0)
+        inside = np.minimum(np.maximum(place, 0.0), count - 1.0)
         cell = inside.astype(np.intp)
         inside -= cell
         cell += knots * (count + 1)
@@ -173,33 +180,34 @@ class SurfaceTable(WithoutCaches):
     def value(self, knots: np.ndarray, t: Array) -> Array:
         """Return h at knots and targets; targets outside the box are moved onto its edge."""
         cell, share, _ = self._cell(knots, t)
-        return _between(self.h, cell, share)
+        return _between(self.h[:1], cell, share)[0]
 
     def gradient(self, knots: np.ndarray, t: Array) -> tuple[Array, Array, Array]:
         """Return h, dh/du and dh/dt; the last is 0 outside the box."""
         cell, share, place = self._cell(knots, t)
-        h, h_u, h_t = (_between(table, cell, share) for table in (self.h, self.h_u, self.h_t))
+        h, h_u, h_t = _between(self.h, cell, share)
         h_t[(place < 0.0) | (place > self.targets[2] - 1.0)] = 0.0
         return h, h_u, h_t if self.axis.linear else h_t * self.axis.slope(t)
 
     @cached_property
     def widest_safe_spread(self) -> float:
         """The largest dt/dz for which eta increases along every path in the box."""
-        room = 1.0 + self.h_u - 2 * SMALLEST_SLOPE
+        _, h_u, h_t = self.h
+        room = 1.0 + h_u - 2 * SMALLEST_SLOPE
         if (room <= 0).any():
             return 0.0
         first, per_unit, count = self.targets
         targets = self.axis.inverse(first + np.append(np.arange(count), count - 1) / per_unit)
         steepest = np.tile(self.axis.slope(targets), len(self.start_slope))
-        fall = -self.h_t * steepest / np.repeat(self.start_slope, count + 1)
+        fall = -h_t * steepest / np.repeat(self.start_slope, count + 1)
         falling = fall > 0
         return float(np.min(room[falling] / fall[falling])) if falling.any() else np.inf
 
 
-def _between(table: Array, cell: np.ndarray, share: Array) -> Array:
-    """Return values of a table, linear between a cell and the next."""
-    left = table.take(cell)
-    right = table.take(cell + 1)
+def _between(tables: Array, cell: np.ndarray, share: Array) -> Array:
+    """Return values of tables, (n_tables, ...), linear between a cell and the next."""
+    left = tables.take(cell, axis=1)
+    right = tables.take(cell + 1, axis=1)
     right -= left
     right *= share
     right += left
@@ -215,15 +223,14 @@ def _bent_grid(limit: float) -> Array:
     return knots
 
 
-def _started(start: ProbitMap, u: Array) -> tuple[Array, Array]:
-    """Return the probits z of the base that a start maps to u, and du / dz."""
-    z = start.inverse(u)
-    return z, start.image_and_slope(z)[1]
-
-
-def is_gentle(start: ProbitMap, limit: float) -> bool:
-    """Tell whether a start, up to a limit of u, is well described by its knots in a table."""
+def started(start: ProbitMap, limit: float) -> tuple[Array, Array, Array]:
+    """Return knots u up to a limit, the base's probits z that a start maps to them, and du / dz."""
     u = _bent_grid(limit)
-    z, slope = _started(start, u)
+    z = start.inverse(u)
+    return u, z, start.image_and_slope(z)[1]
+
+
+def is_gentle(u: Array, z: Array, slope: Array) -> bool:
+    """Tell whether a start is well described by its knots in a table."""
     mean = np.diff(u) / np.diff(z)
     return bool((np.maximum(slope[1:], slope[:-1]) <= LARGEST_BEND * mean).all())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from regcal._validation import Array
-from regcal.maps.base import PANELS, Path
+from regcal.maps.base import PANELS, Path, for_rows
 from regcal.maps.spline import Pieces
 
 if TYPE_CHECKING:
@@ -51,16 +51,17 @@ class Knots:
     kept: np.ndarray
 
     @classmethod
-    def increasing(cls, table: "SurfaceTable", h: Array) -> "Knots":
+    def increasing(cls, table: "SurfaceTable", h: Array, t: Array) -> "Knots":
         """Return curves through u + h that keep at least a share of the slope of u.
 
         ``eta - share * u`` is put halfway between its running maximum from the left and its
         running minimum from the right; knots that were increasing already stay where they are.
+        Knots whose targets t lie beyond an end yield to those that are seen: what the map says
+        there, where it has learnt nothing, must not change the probability of the end.
         """
         excess = h + ((1.0 - SMALLEST_SLOPE) * table.u)[:, np.newaxis]
-        rising = np.maximum.accumulate(excess, axis=0)
-        falling = np.minimum.accumulate(excess[::-1], axis=0)[::-1]
-        kept = rising == falling
+        rising, falling = _running_extremes(excess, t, table.ends)
+        kept = (rising == falling) & (rising == excess)
         rising += falling
         rising *= 0.5
         rising += (SMALLEST_SLOPE * table.u)[:, np.newaxis]
@@ -72,16 +73,37 @@ class Knots:
         A slope far above those beside it belongs to a hole of the base, which a path crosses
         between two probits that are next to each other.
         """
-        # at the ends the own slope is used: that of the straight line beyond
-        middle = np.clip(k, 1, N_KNOTS - 2)
-        e0, e1, e2 = (at_knots(self.eta, middle + i) for i in (-1, 0, 1))
-        width = np.diff(self.table.z)
-        left, right = (e1 - e0) / width.take(middle - 1), (e2 - e1) / width.take(middle)
-        harmonic = 2 * left * right / (left + right)
+        numbers = _numbers(k)
+        left, right = self._secants.take(numbers), self._secants.take(numbers + len(k))
         smallest = SMALLEST_SLOPE * self.table.start_slope.take(k)
         usual = (own > smallest) & (own < LARGEST_BEND * np.maximum(left, right))
-        kept = (at_knots(self.kept, k) & usual) | (k != middle)
-        return np.maximum(np.where(kept, own, harmonic), smallest)
+        # at the ends the own slope is used: that of the straight line beyond
+        kept = (self.kept.ravel().take(numbers) & usual) | (k == 0) | (k == N_KNOTS - 1)
+        return np.maximum(np.where(kept, own, 2 * left * right / (left + right)), smallest)
+
+    @cached_property
+    def _secants(self) -> Array:
+        """The mean slopes before all knots and after the last; the end ones have no other."""
+        secants = np.diff(self.eta, axis=0) / np.diff(self.table.z)[:, np.newaxis]
+        return np.concatenate([secants[:1], secants, secants[-1:]])
+
+
+def _running_extremes(excess: Array, t: Array, ends: tuple[float, float]) -> tuple[Array, Array]:
+    """Return the maximum from the left and the minimum from the right, down the columns.
+
+    Below the lower end both are the minimum from the right, above the upper one both are the
+    maximum from the left, and what is between the ends takes no notice of either.
+    """
+    below, above = t < ends[0], t > ends[1]
+    beyond = below | above
+    beyond &= ~beyond.all(axis=0)  # a row that is never seen has to increase nevertheless
+    if not beyond.any():
+        rising = np.maximum.accumulate(excess, axis=0)
+        return rising, np.minimum.accumulate(excess[::-1], axis=0)[::-1]
+    below, above = below & beyond, above & beyond
+    rising = np.maximum.accumulate(np.where(below, -np.inf, excess), axis=0)
+    falling = np.minimum.accumulate(np.where(above, np.inf, excess)[::-1], axis=0)[::-1]
+    return np.where(below, falling, rising), np.where(above, rising, falling)
 
 
 def at_knots(table: np.ndarray, k: np.ndarray) -> np.ndarray:
@@ -138,7 +160,7 @@ class SurfaceCurves:
 
     def __call__(self, z: Array) -> Array:
         """Return eta at probits of the base, of shape (n_rows, n_points)."""
-        z = np.broadcast_to(z, (len(self.path), z.shape[1]))
+        z = for_rows(z, len(self.path))
         eta = np.empty(z.shape)
         for rows, pieces in self._located(z):
             eta[rows] = pieces.value(z[rows])
@@ -146,7 +168,7 @@ class SurfaceCurves:
 
     def image_and_slope(self, z: Array) -> tuple[Array, Array]:
         """Return eta and d eta / dz at probits of the base, of shape (n_rows, n_points)."""
-        z = np.broadcast_to(z, (len(self.path), z.shape[1]))
+        z = for_rows(z, len(self.path))
         eta, slope = np.empty((2, *z.shape))
         for rows, pieces in self._located(z):
             eta[rows], slope[rows] = pieces.value_and_slope(z[rows])
@@ -154,7 +176,7 @@ class SurfaceCurves:
 
     def inverse(self, image: Array) -> Array:
         """Return the probits of the base at which eta is reached, (n_rows, n_points)."""
-        eta = np.broadcast_to(image, (len(self.path), image.shape[1]))
+        eta = for_rows(image, len(self.path))
         k = self._pieces_reached(eta)
         pieces = self._few_pieces(k) if self._few(eta) else self._all_pieces.take(_numbers(k))
         return pieces.inverse(eta)
@@ -186,17 +208,17 @@ class SurfaceCurves:
     @cached_property
     def _knots(self) -> Knots:
         table = self.table
-        z = np.broadcast_to(table.z[:, np.newaxis], (N_KNOTS, len(self.path)))
-        h = table.value(np.arange(N_KNOTS)[:, np.newaxis], self.path.targets(z.T).T)
-        return Knots.increasing(table, h)
+        t = self.path.targets(for_rows(table.z[np.newaxis, :], len(self.path))).T
+        return Knots.increasing(table, table.value(np.arange(N_KNOTS)[:, np.newaxis], t), t)
 
     @cached_property
     def _all_pieces(self) -> Pieces:
         """The pieces between all knots, pieces × rows."""
-        k = np.broadcast_to(np.arange(N_KNOTS), (len(self.path), N_KNOTS))
+        k = for_rows(np.arange(N_KNOTS)[np.newaxis, :], len(self.path))
         _, own = self._follow(k)
         slope = np.ascontiguousarray(self._knots.slope(k, own).T)
-        z, eta = np.broadcast_to(self.table.z[:, np.newaxis], slope.shape), self._knots.eta
+        z = for_rows(self.table.z[np.newaxis, :], len(self.path)).T
+        eta = self._knots.eta
         return Pieces.between((z[:-1], z[1:]), (eta[:-1], eta[1:]), (slope[:-1], slope[1:]))
 
     def _few(self, points: Array) -> bool:

@@ -14,6 +14,17 @@ from regcal.metrics.calibration import (
     quantile_calibration_test,
 )
 from regcal.metrics.compare import ComparedMetric, Comparison, compare
+from regcal.metrics.isotonic import (
+    BrierDecomposition,
+    brier_decomposition,
+    isotonic_reliability_curve,
+)
+from regcal.metrics.joint import (
+    JointCalibrationTest,
+    Noticed,
+    Statement,
+    joint_calibration_test,
+)
 from regcal.metrics.scorers import (
     DistributionScorer,
     crps_scorer,
@@ -35,11 +46,8 @@ from regcal.metrics.scores import (
     threshold_weighted_crps,
 )
 from regcal.metrics.thresholds import (
-    BrierDecomposition,
     ReliabilityCurve,
     ThresholdCalibrationTest,
-    brier_decomposition,
-    isotonic_reliability_curve,
     reliability_curve,
     threshold_calibration_error,
     threshold_calibration_test,
@@ -52,9 +60,12 @@ __all__ = [
     "Comparison",
     "CoverageCurve",
     "DistributionScorer",
+    "JointCalibrationTest",
     "MeanScore",
+    "Noticed",
     "PitHistogram",
     "ReliabilityCurve",
+    "Statement",
     "ThresholdCalibrationTest",
     "UniformityTest",
     "brier_decomposition",
@@ -68,6 +79,7 @@ __all__ = [
     "interval_score_scorer",
     "interval_width",
     "isotonic_reliability_curve",
+    "joint_calibration_test",
     "log_score",
     "log_score_scorer",
     "mean_score",

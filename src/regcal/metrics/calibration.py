@@ -252,7 +252,7 @@ def pit_test(
 ) -> UniformityTest:
     """Test whether PIT values are uniform, as those of a calibrated model are.
 
-    Values of outcomes that are censored or lie on point masses are drawn, as in `pit`.
+    Values of outcomes that are censored or lie on point masses are drawn, as in `regcal.pit`.
 
     Parameters
     ----------
@@ -384,8 +384,8 @@ def quantile_calibration_test(
 ) -> CalibrationTest:
     """Test the quantile calibration error against what calibrated models get by chance.
 
-    PIT values of outcomes that are censored or lie on point masses are drawn, as in `pit`, and the
-    errors are those of the draws.
+    PIT values of outcomes that are censored or lie on point masses are drawn, as in `regcal.pit`,
+    and the errors are those of the draws.
 
     Parameters
     ----------

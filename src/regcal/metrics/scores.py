@@ -109,7 +109,7 @@ def threshold_weighted_crps(
     Parameters
     ----------
     y : array-like of shape (n_rows,), or Outcomes
-        Observed targets; intervals count as in `crps`.
+        Observed targets; intervals count as in `regcal.crps`.
     dist : Distribution or anything `as_distribution` takes
         One predictive distribution per target.
     lower, upper : float, default=-inf and inf

@@ -15,6 +15,9 @@ from regcal.online.bets import BETS, Money, log_factors
 # PIT values are told apart in so many cells between these probits.
 CELLS, _FARTHEST = 4096, 8.0
 
+# So many rows are ranked together, each among all before it.
+_BLOCK = 64
+
 # Money beyond this logarithm is told as if it were this.
 _LARGEST_LOG = 700.0
 
@@ -218,14 +221,24 @@ class CalibrationMonitor(Auditable, BaseEstimator):
         independent and uniform, exactly (Vovk, Gammerman and Shafer, 2005). Values in one cell are
         equal.
         """
+        cells, draws = _cells(values), self.generator_.random(len(values))
         ranks = np.empty(len(values))
-        draws = self.generator_.random(len(values))
-        for row, (cell, draw) in enumerate(zip(_cells(values), draws, strict=True)):
-            below = self.counts_[:cell].sum()
-            total = below + self.counts_[cell:].sum()
-            ranks[row] = (below + (1.0 - draw) * (self.counts_[cell] + 1.0)) / (total + 1.0)
-            self.counts_[cell] += 1
+        for start in range(0, len(values), _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            ranks[rows] = self._ranks_of_block(cells[rows], draws[rows])
         return ranks
+
+    def _ranks_of_block(self, cells: np.ndarray, draws: Array) -> Array:
+        """Return ranks of some rows, in the order of time, and count them."""
+        upto = np.cumsum(self.counts_)
+        earlier = np.tri(len(cells), k=-1, dtype=bool)
+        lower = np.count_nonzero(earlier & (cells < cells[:, np.newaxis]), axis=1)
+        equal = np.count_nonzero(earlier & (cells == cells[:, np.newaxis]), axis=1)
+        equal += self.counts_[cells]
+        below = upto[cells] - self.counts_[cells] + lower
+        np.add.at(self.counts_, cells, 1)
+        total = upto[-1] + np.arange(len(cells))
+        return (below + (1.0 - draws) * (equal + 1.0)) / (total + 1.0)
 
     def _keep(self, rows: np.ndarray, log_money: Array) -> None:
         """Keep money after rows for a picture, of every so many rows."""

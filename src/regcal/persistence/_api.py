@@ -23,7 +23,7 @@ from regcal.persistence._archive import FileError, pack, read_file, unpack, writ
 from regcal.persistence._schema import audit, parse, tidy
 from regcal.persistence.description import describe
 from regcal.persistence.fingerprint import fingerprint, walk
-from regcal.tables import TableModel
+from regcal.tables import TableCalibrator, TableModel, outcome_columns
 
 _FORMAT = 1
 
@@ -131,9 +131,9 @@ def file_info(path: Any) -> dict[str, Any]:
     -------
     dict
         ``format``, ``class``, ``fingerprint``, ``summary`` (a text), ``training`` (rows, features,
-        covariates and parts, as far as the object knows), ``scores`` (of the candidates of an
-        automatic choice), ``versions``, ``trusted`` (names that `load` has to be given) and
-        ``size``.
+        covariates, parts and method, as far as the object knows), ``scores`` (of the candidates
+        of an automatic choice; of what the command line fitted, on rows held out),
+        ``versions``, ``trusted`` (names that `load` has to be given) and ``size``.
 
     Examples
     --------
@@ -239,6 +239,8 @@ def _manifest(model: Any, digest: str, missing: list[str]) -> dict[str, Any]:
 
 def _training(model: Any) -> dict[str, Any]:
     """Return what a fitted object knows about its training."""
+    if isinstance(model, TableModel):
+        return _training_of_table(model)
     known: dict[str, Any] = {}
     members = getattr(model, "members_", None)
     if members is not None:
@@ -254,24 +256,26 @@ def _training(model: Any) -> dict[str, Any]:
         known["features"] = int(model.n_features_in_)
     if hasattr(model, "feature_names_in_"):
         known["feature_names"] = [str(name) for name in model.feature_names_in_]
-    # of calibrators and regressors, and of models that know columns of tables
-    for support in (getattr(model, "support_", None), getattr(model, "support", None)):
-        if isinstance(support, Support) and support:
-            known["support"] = support.described()
-    covariates = _covariates_in(model)
-    if covariates:
-        known["covariates"] = list(covariates)
+    support = getattr(model, "support_", None)
+    if isinstance(support, Support) and support:
+        known["support"] = support.described()
+    columns = getattr(members[0].calibrator if members else model, "columns_", None)
+    if columns is not None:
+        known["covariates"] = list(columns.names)
     chosen = getattr(getattr(model, "selection_", model), "chosen_", None)
     return known if chosen is None else {**known, "chosen": chosen}
 
 
-def _covariates_in(model: Any) -> tuple[str, ...]:
-    """Return the names of the covariates that a fitted object has learnt from."""
-    if isinstance(model, TableModel):
-        return model.covariates_read
-    members = getattr(model, "members_", None)
-    columns = getattr(members[0].calibrator if members else model, "columns_", None)
-    return () if columns is None else columns.names
+def _training_of_table(model: TableModel) -> dict[str, Any]:
+    """Return what is known of the model inside, and the columns that this one knows by name."""
+    inner = model.calibrator_ if isinstance(model, TableCalibrator) else model.model_
+    known = {"calibrator": type(inner).__name__} | _training(inner)
+    for name in ("features", "feature_names"):
+        known.pop(name, None)  # which are the columns
+    known |= {"columns": list(model.inputs), "outcome": outcome_columns(model.target).label}
+    if hasattr(model, "source_"):
+        known["source"] = model.source_
+    return known | {"rows": model.n_rows_seen_}
 
 
 def _scores(model: Any) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from sklearn.preprocessing import KBinsDiscretizer
 from regcal.binary import BinaryMap
 from regcal.calibrators.axes import MapAxes
 from regcal.calibrators.conditional import ConditionalCalibrator
+from regcal.calibrators.conformal import ConformalLevels
 from regcal.calibrators.dirichlet import BandedMap, DirichletCalibrator
 from regcal.calibrators.isotonic import IndexTable, IsotonicCalibrator
 from regcal.calibrators.one_vs_rest import (
@@ -93,7 +94,8 @@ def _bins_fit(model: KBinsDiscretizer) -> bool:
 
 
 def _is_a_grid(surface: Surface) -> bool:
-    return all(map(_equally_spaced, (surface.u, surface.t)))
+    spaced = all(map(_equally_spaced, (surface.u, surface.t)))
+    return spaced and surface.ends[0] < surface.ends[1]
 
 
 def _equally_spaced(axis: np.ndarray) -> bool:
@@ -293,6 +295,10 @@ def _lines_have_rows(dist: Transformed) -> bool:
     return not isinstance(dist.mapping, RowLines) or len(dist.mapping.shift) == len(dist.base)
 
 
+def _sides_have_rows(levels: ConformalLevels) -> bool:
+    return all(len(side.held) == len(levels.weights_) for side in (levels.lower_, levels.upper_))
+
+
 def _ends_are_thresholds(model: IsotonicRegression) -> bool:
     if not hasattr(model, "X_thresholds_"):
         return True
@@ -321,7 +327,7 @@ LAWS: dict[type, Callable[[Any], bool]] = {
     Histogram: _histogram_fits,
     ScipyDistribution: _family_allows,
     Stacked: _stack_fits,
-    MapAxes: lambda axes: bool(axes.low < axes.high),
+    MapAxes: lambda axes: bool(axes.low < axes.high and axes.ends[0] < axes.ends[1]),
     Outcomes: lambda outcomes: bool((outcomes.lower <= outcomes.upper).all()),
     Support: lambda support: bool(support.low < support.high),
     LaplacePosterior: _posterior_fits,
@@ -343,5 +349,6 @@ LAWS: dict[type, Callable[[Any], bool]] = {
     Correction: _factors_are_bounded,
     ConditionalCalibrator: _correction_is_of_columns,
     IsotonicRegression: _ends_are_thresholds,
+    ConformalLevels: _sides_have_rows,
     CalibrationMonitor: _log_is_whole,
 }

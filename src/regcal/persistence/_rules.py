@@ -26,6 +26,7 @@ from regcal.calibrators.one_vs_rest import (
     OneVsRestCalibrator,
     Reweighting,
 )
+from regcal.calibrators.order_statistics import Side
 from regcal.calibrators.pit import PITCalibrator
 from regcal.calibrators.scale import ScaleCalibrator
 from regcal.calibrators.sinh_arcsinh import SinhArcsinhCalibrator
@@ -166,6 +167,7 @@ RULES: dict[type, dict[str, Check]] = {
         "slopes": Several(Number(least=1.0 / FARTHEST, most=FARTHEST), 2),
         "start": Instance(ProbitMap),
         "axis": Instance(Axis),
+        "ends": Several(number_or_infinite, 2),
     },
     Axis: {"centre": Number(), "width": above_zero},
     RowLines: {
@@ -296,7 +298,12 @@ RULES: dict[type, dict[str, Check]] = {
     },
     LeastSquaresDecoder: {"weighted": Instance(bool)},
     Reweighting: {"maps": _SOME_MAPS},
-    MapAxes: {"low": Number(), "high": Number(), "axis": Instance(Axis)},
+    MapAxes: {
+        "low": Number(),
+        "high": Number(),
+        "axis": Instance(Axis),
+        "ends": Several(number_or_infinite, 2),
+    },
     Support: {
         "low": number_or_infinite,
         "high": number_or_infinite,
@@ -371,13 +378,18 @@ RULES: dict[type, dict[str, Check]] = {
         "gain_": Number(),
     },
     ConformalLevels: {
-        "low_": Numbers("rows", infinite=True),
-        "high_": Numbers("rows", infinite=True),
+        "lower_": Instance(Side),
+        "upper_": Instance(Side),
         "weights_": Numbers("rows", above=0.0),
         "weighted_": Instance(bool),
         "n_rows_": Count(1),
         "groups_": Either(nothing, Numbers("rows", "columns")),
         "names_": Several(Instance(str), "columns", least=0),
+    },
+    Side: {
+        "held": Numbers("rows", infinite=True),
+        "drawn": Numbers("rows", infinite=True),
+        "rests": Numbers("rows", infinite=True),
     },
     # streams
     Track: {

@@ -5,12 +5,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from regcal._validation import Array
-from regcal.metrics.thresholds import (
-    DEFAULT_THRESHOLDS,
-    ReliabilityCurve,
-    isotonic_reliability_curve,
-    reliability_curve,
-)
+from regcal.metrics.isotonic import isotonic_reliability_curve
+from regcal.metrics.thresholds import DEFAULT_THRESHOLDS, ReliabilityCurve, reliability_curve
 from regcal.plots._base import BAND, BLUE, Display, colour_bar, note_below, unit_square
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted
 
-from regcal._inspection import Auditable, FittedCard
+from regcal._inspection import Auditable, FittedCard, check_has_learnt
 from regcal._progress import Progress
 from regcal._validation import Array, as_float_array
 from regcal.adapters import check_can_predict, predict_dist
@@ -235,6 +234,12 @@ class CalibratedRegressorCV(
             joined = clone(self).set_params(estimator=MultiQuantileRegressor(self.estimator))
             adopt(self, joined.fit(X, y, sample_weight, groups, **fit_params))
             return self
+        if isinstance(self.estimator, list | tuple):
+            msg = (
+                f"estimator is a {type(self.estimator).__name__}. Pass models of quantiles as a "
+                "dict from their levels, {0.1: low, 0.9: high}, and others one by one."
+            )
+            raise TypeError(msg)
         if self.guarantee is not None:
             fit_with_guarantee(self, X, y, sample_weight, groups, fit_params)
             return self
@@ -398,7 +403,7 @@ class CalibratedRegressorCV(
         covariates : Covariates or None
             The columns that calibrators look at.
         """
-        check_is_fitted(self, "members_")
+        check_has_learnt(self, "members_")
         X = check_table(self, X)
         with warned_once(self, X):
             bases = [predict_dist(member.estimator, X) for member in self.members_]
@@ -494,7 +499,7 @@ class CalibratedRegressorCV(
         return like_rows(X, values.transpose(0, 2, 1).reshape(len(values), -1), names)
 
     def _prepared(self) -> Guarantee:
-        check_is_fitted(self, "members_")
+        check_has_learnt(self, "members_")
         if not hasattr(self, "guarantee_"):
             msg = (
                 "Nothing can be promised: all rows were used to fit the model and its calibrator, "

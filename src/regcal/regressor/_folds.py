@@ -76,9 +76,11 @@ def _is_plain(owner: Any, X: Any) -> bool:
 @contextmanager
 def warned_once(owner: Any, X: Any) -> Iterator[None]:
     """Silence models inside `owner`, which has said already that `X` lacks the names of columns."""
+    if not hasattr(owner, "feature_names_in_") or hasattr(X, "columns"):
+        yield
+        return
     with warnings.catch_warnings():
-        if hasattr(owner, "feature_names_in_") and not hasattr(X, "columns"):
-            warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+        warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
         yield
 
 

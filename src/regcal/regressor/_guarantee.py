@@ -1,5 +1,6 @@
 """Coverage of a calibrated regressor in finite samples: which rows tell, and what they tell."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -206,7 +207,30 @@ class Guarantee:
             raise ValueError(msg)
 
 
-class SplitGuarantee(BaseEstimator):
+class GuaranteeMaker(BaseEstimator, ABC):
+    """A way to hold rows out, from which a guarantee follows; within groups `by` columns."""
+
+    by: Any
+
+    @abstractmethod
+    def prepare(self, model: Any, rows: "GivenRows", folds: list[Fold] | None) -> Guarantee:
+        """Fit the model, and look at rows that it has not seen.
+
+        Parameters
+        ----------
+        model : CalibratedRegressorCV
+            Gets what was learnt.
+        rows : GivenRows
+        folds : list of pairs of ndarray, optional
+            Folds of the model's splitter, if it has one.
+
+        Returns
+        -------
+        Guarantee
+        """
+
+
+class SplitGuarantee(GuaranteeMaker):
     """A part of the rows is held out of model, calibrator and selection: coverage is proven.
 
     To be passed to `CalibratedRegressorCV` as ``guarantee=``; "split" stands for one without
@@ -240,20 +264,7 @@ class SplitGuarantee(BaseEstimator):
         self.by = by
 
     def prepare(self, model: Any, rows: "GivenRows", folds: list[Fold] | None) -> Guarantee:
-        """Fit the model on some rows and look at the others.
-
-        Parameters
-        ----------
-        model : CalibratedRegressorCV
-            Gets what was learnt.
-        rows : GivenRows
-        folds : list of pairs of ndarray, optional
-            Folds of the model's splitter, if it has one.
-
-        Returns
-        -------
-        Guarantee
-        """
+        """Fit the model on some rows and look at the others."""
         if folds is None:
             least = 1 if isinstance(model.estimator, FrozenEstimator) else 2 * int(model.cv)
             train, test = self.parts(len(rows), rows.groups, model.random_state, least)
@@ -310,7 +321,7 @@ class SplitGuarantee(BaseEstimator):
         raise ValueError(msg)
 
 
-class CrossGuarantee(BaseEstimator):
+class CrossGuarantee(GuaranteeMaker):
     """Every row is held out once, from a copy of model, calibrator and selection: approximate.
 
     All rows serve both the model and its levels. The levels are those of the copies,
@@ -342,20 +353,7 @@ class CrossGuarantee(BaseEstimator):
         self.by = by
 
     def prepare(self, model: Any, rows: "GivenRows", folds: list[Fold] | None) -> Guarantee:
-        """Fit the model on all rows, and copies of it on folds.
-
-        Parameters
-        ----------
-        model : CalibratedRegressorCV
-            Gets what was learnt.
-        rows : GivenRows
-        folds : list of pairs of ndarray, optional
-            Folds of the model's splitter, if it has one.
-
-        Returns
-        -------
-        Guarantee
-        """
+        """Fit the model on all rows, and copies of it on folds."""
         if folds is None:
             cv = self.cv if rows.groups is None else GroupKFold(self.cv)
             split = {"groups": rows.groups}
@@ -379,15 +377,15 @@ class CrossGuarantee(BaseEstimator):
         )
 
 
-_BY_NAME: dict[str, type[SplitGuarantee] | type[CrossGuarantee]] = {
+_BY_NAME: dict[str, type[GuaranteeMaker]] = {
     "split": SplitGuarantee,
     "cross": CrossGuarantee,
 }
 
 
-def given_guarantee(guarantee: Any) -> SplitGuarantee | CrossGuarantee | None:
+def given_guarantee(guarantee: Any) -> GuaranteeMaker | None:
     """Return what a user passed as ``guarantee=`` as an object."""
-    if guarantee is None or isinstance(guarantee, SplitGuarantee | CrossGuarantee):
+    if guarantee is None or isinstance(guarantee, GuaranteeMaker):
         return guarantee
     if not isinstance(guarantee, str) or guarantee not in _BY_NAME:
         msg = (

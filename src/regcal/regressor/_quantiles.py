@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
@@ -22,6 +23,10 @@ from regcal.regressor._folds import (
     router_for,
 )
 
+# What the parameters are called by which models are told their loss, and their level.
+_LOSSES = ("loss", "objective", "loss_function")
+_LEVELS = ("quantile", "quantile_alpha", "alpha")
+
 
 class MultiQuantileRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
     """Fit a quantile regressor once per level, and join the quantiles to a distribution.
@@ -32,9 +37,10 @@ class MultiQuantileRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
     ----------
     estimator : estimator, or dict from levels to estimators
         A regressor of one quantile: `sklearn.linear_model.QuantileRegressor`, gradient boosting
-        with ``loss="quantile"``, or any other with a parameter ``quantile``, ``quantile_alpha``,
-        or ``alpha`` beside ``loss="quantile"`` (or ``objective``); also in a pipeline. Or
-        one for each level, as they are: ``{0.1: low, 0.5: middle, 0.9: high}``.
+        with ``loss="quantile"``, LightGBM with ``objective="quantile"``, XGBoost with
+        ``"reg:quantileerror"``, CatBoost with ``loss_function="Quantile"``, or any other with a
+        parameter ``quantile``; also in a pipeline. Or one for each level, as they are:
+        ``{0.1: low, 0.5: middle, 0.9: high}``.
     levels : sequence of float, default=(0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
         Increasing probabilities between 0 and 1. Those of a dict are its own.
     n_jobs : int, optional
@@ -101,8 +107,9 @@ class MultiQuantileRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         levels = self._checked_levels()
         if isinstance(self.estimator, Mapping):
             return [self.estimator[level] for level in sorted(self.estimator, key=float)]
-        name = _level_parameter(self.estimator)
-        return [clone(self.estimator).set_params(**{name: level}) for level in levels]
+        return [
+            clone(self.estimator).set_params(**_at_level(self.estimator, level)) for level in levels
+        ]
 
     def _checked_levels(self) -> list[float]:
         given = self.levels
@@ -147,23 +154,24 @@ class MultiQuantileRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-def _level_parameter(estimator: Any) -> str:
-    """Return the name of the parameter that says which quantile an estimator predicts."""
+def _at_level(estimator: Any, level: float) -> dict[str, Any]:
+    """Return the parameters by which an estimator, maybe in a pipeline, predicts a quantile."""
     parameters = estimator.get_params()
-    for wanted in ("quantile", "quantile_alpha", "alpha"):
-        for name in parameters:
-            owner, _, own_name = name.rpartition("__")
-            if own_name != wanted:
-                continue
-            prefix = f"{owner}__" if owner else ""
-            losses = [parameters.get(f"{prefix}{loss}") for loss in ("loss", "objective")]
-            known = [loss for loss in losses if loss is not None]
-            # without a loss to choose, a parameter `quantile` speaks for itself
-            if any("quantile" in str(loss) for loss in known) or (not known and wanted != "alpha"):
-                return name
+    for name, value in parameters.items():
+        owner, _, own_name = name.rpartition("__")
+        prefix = f"{owner}__" if owner else ""
+        if own_name in _LOSSES and str(value).startswith("Quantile"):  # CatBoost
+            return {name: f"Quantile:alpha={level}"}
+        if own_name in _LOSSES and "quantile" in str(value):
+            listed = (one for one in _LEVELS if prefix + one in parameters)
+            # LightGBM and XGBoost list theirs only when it was set
+            default = "quantile_alpha" if str(value).startswith("reg:") else "alpha"
+            return {prefix + next(listed, default): level}
+        if own_name == "quantile" and not any(prefix + loss in parameters for loss in _LOSSES):
+            return {name: level}
+    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     msg = (
-        f"{estimator} does not predict a quantile. Looked for a parameter quantile, "
-        'quantile_alpha, or alpha beside loss="quantile". Pass, for example, '
+        f"{type(last).__name__} does not predict a quantile. Pass a model that does, such as "
         'HistGradientBoostingRegressor(loss="quantile").'
     )
     raise ValueError(msg)

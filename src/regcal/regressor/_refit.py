@@ -10,8 +10,8 @@ from sklearn.utils import _safe_indexing
 
 from regcal._progress import Progress
 from regcal._validation import Array
+from regcal._weighted import weighted_median
 from regcal.adapters import predict_dist
-from regcal.calibrators.targets import weighted_median
 from regcal.regressor._folds import Fold, fit_copy, fit_folds, make_folds
 
 # Models whose spreads differ by a smaller share, and whose medians by a smaller share of the

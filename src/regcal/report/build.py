@@ -3,19 +3,19 @@
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from regcal._validation import check_weights
+from regcal._validation import Array, check_weights
 from regcal._version import __version__
 from regcal.audit import Audit
 from regcal.audit.findings import shown_p
 from regcal.explanation import Explanation
-from regcal.metrics._inputs import checked_outcomes
+from regcal.metrics._inputs import check_level, checked_outcomes
 from regcal.metrics.thresholds import DEFAULT_THRESHOLDS
 from regcal.report.content import Content, compute_content
 from regcal.report.verdict import verdict_of
@@ -34,6 +34,7 @@ def report(
     thresholds: Any = DEFAULT_THRESHOLDS,
     audit: Audit | None = None,
     explanation: Explanation | None = None,
+    intervals: Mapping[float, Any] | None = None,
     sample_weight: Any = None,
     random_state: Any = 0,
 ) -> Path:
@@ -68,6 +69,9 @@ def report(
     explanation : Explanation, optional
         What `regcal.explain` says of the model before calibration, for a section on where it was
         wrong.
+    intervals : mapping from float to array-like of shape (n_rows, 2), optional
+        Intervals with a guarantee, by what they promise, for a section on what became of it:
+        ``{0.9: model.predict_interval(X, 0.9, guarantee=True)}``.
     sample_weight : array-like of shape (n_rows,), optional
     random_state : int, RandomState, Generator or None, default=0
         For simulated tests, and for the choice of rows where there are many.
@@ -86,7 +90,7 @@ def report(
     >>> dist = regcal.Normal(np.zeros(200), np.ones(200))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = regcal.report(y, dist, path=folder + "/report.html")
-    ...     "No sign of miscalibration" in file.read_text(encoding="utf-8")
+    ...     "is calibrated, as far as 200 rows can tell" in file.read_text(encoding="utf-8")
     True
     """
     seen = [checked_outcomes(y, one) for one in (before, dist) if one is not None]
@@ -112,6 +116,7 @@ def report(
         row_names=_checked_row_names(row_names, len(outcomes)),
         audit=audit,
         explanation=explanation,
+        intervals=_checked_intervals(intervals, len(outcomes)),
         random_state=random_state,
     )
     file.write_text(_render(content, str(title), str(target_name)), encoding="utf-8")
@@ -138,6 +143,20 @@ def _check_audit(audit: Audit | None, n_rows: int) -> None:
             "with the same weights."
         )
         raise ValueError(msg)
+
+
+def _checked_intervals(intervals: Mapping[float, Any] | None, n_rows: int) -> dict[float, Array]:
+    checked = {}
+    for promised, ends in ({} if intervals is None else intervals).items():
+        pairs = np.asarray(ends, dtype=np.float64)
+        if pairs.shape != (n_rows, 2):
+            msg = (
+                f"Intervals of {promised} have the shape {pairs.shape}. Pass lower and upper ends, "
+                f"({n_rows}, 2): {{0.9: model.predict_interval(X, 0.9, guarantee=True)}}."
+            )
+            raise ValueError(msg)
+        checked[check_level(promised, "intervals")] = pairs
+    return checked
 
 
 def _checked_row_names(row_names: Sequence[Any] | None, n_rows: int) -> list[str] | None:

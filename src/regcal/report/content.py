@@ -1,6 +1,7 @@
 """Everything that the report shows, computed."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,20 +12,22 @@ from regcal.audit import Audit
 from regcal.distributions import Distribution
 from regcal.distributions.masses import point_masses, points_beside
 from regcal.explanation import Explanation
+from regcal.metrics._inputs import standard_error, weighted_mean
 from regcal.metrics.calibration import (
     CoverageCurve,
     PitHistogram,
-    UniformityTest,
     coverage_curve,
     pit_histogram,
-    pit_test,
 )
 from regcal.metrics.compare import Comparison, compare, table_cells
+from regcal.metrics.joint import JointCalibrationTest, joint_calibration_test
 from regcal.metrics.thresholds import (
+    ProbabilityBins,
     ReliabilityCurve,
-    ThresholdCalibrationTest,
+    ThresholdErrors,
+    errors_by_threshold,
+    forecasts_at,
     reliability_curve,
-    threshold_calibration_test,
     thresholds_for,
 )
 from regcal.outcomes import Outcomes
@@ -35,6 +38,12 @@ _MAX_SCORE_ROWS = 2_000
 _MAX_EXPLORER_ROWS = 150
 _EXPLORER_POINTS = 121
 
+# Bins of P(Y <= t), as in `reliability_curve`.
+_BINS = 8
+
+# Lines that the figure of reliability starts with.
+_FIRST_LINES = 5
+
 
 @dataclass(frozen=True)
 class ModelContent:
@@ -42,10 +51,28 @@ class ModelContent:
 
     name: str
     pit: PitHistogram
-    pit_test: UniformityTest
     coverage: CoverageCurve
     reliability: ReliabilityCurve
-    test: ThresholdCalibrationTest
+    errors: ThresholdErrors
+    test: JointCalibrationTest
+
+    @property
+    def p_values(self) -> list[float]:
+        """Return a p-value for each threshold, adjusted for all that the verdict looks at."""
+        on_average, in_bins = self.test.all_of("threshold"), self.test.all_of("reliability")
+        pairs = zip(on_average, in_bins, strict=True)
+        return [min(one.p_value, other.p_value) for one, other in pairs]
+
+
+@dataclass(frozen=True)
+class PromisedIntervals:
+    """What became of intervals with a guarantee: how many outcomes they hold, and how wide."""
+
+    promised: float
+    observed: float
+    error: float
+    width: float
+    plain_width: float
 
 
 @dataclass(frozen=True)
@@ -77,6 +104,7 @@ class Content:
     explorer: list[ExplorerRow]
     audit: Audit | None = None
     explanation: Explanation | None = None
+    promises: list[PromisedIntervals] = field(default_factory=list)
 
     def score_table(self) -> list[list[str]]:
         """Return the cells of the score table, metric by metric."""
@@ -86,6 +114,7 @@ class Content:
         """Return what the figures in the page draw, as lists and numbers."""
         return {
             "models": [_model_data(model) for model in self.models],
+            "first_lines": _first_lines(self.models[-1]),
             "explorer": [vars(row) for row in self.explorer],
             "effects": [] if self.explanation is None else _effects_data(self.explanation),
         }
@@ -114,11 +143,19 @@ def _model_data(model: ModelContent) -> dict[str, Any]:
         "reliability": {
             key: getattr(curve, key) for key in ("predicted", "observed", "lower", "upper")
         },
-        "thresholds": model.test.thresholds,
-        "errors": model.test.errors,
-        "biases": model.test.biases,
-        "p_values": model.test.p_values,
+        **vars(model.errors),
+        "p_values": model.p_values,
     }
+
+
+def _first_lines(model: ModelContent) -> list[int]:
+    """Return a few thresholds that lie inside the data, evenly over those that do."""
+    frequencies = np.array([one.observed for one in model.test.all_of("threshold")])
+    inside = np.flatnonzero((frequencies > 0.02) & (frequencies < 0.98))
+    candidates = inside if len(inside) else np.arange(len(frequencies))
+    count = min(_FIRST_LINES, len(candidates))
+    places = np.linspace(0, len(candidates) - 1, 2 * count + 1)[1::2]
+    return [int(k) for k in np.unique(candidates[np.rint(places).astype(int)])]
 
 
 def compute_content(
@@ -130,6 +167,7 @@ def compute_content(
     row_names: list[str] | None,
     audit: Audit | None,
     explanation: Explanation | None,
+    intervals: Mapping[float, Array],
     random_state: Any,
 ) -> Content:
     """Return the report's content; large data are represented by random rows."""
@@ -147,7 +185,25 @@ def compute_content(
     comparison = compare(outcomes[scored], parts, weights[scored], thresholds=grid)
     explored = _some(rows, _MAX_EXPLORER_ROWS, rng)
     explorer = _explorer_rows(outcomes, list(dists.values()), explored, row_names)
-    return Content(len(used), len(rows), comparison, models, explorer, audit, explanation)
+    *_, judged = dists.values()
+    promises = [
+        _promised(share, ends[rows], outcomes[rows], judged[rows], weights[rows])
+        for share, ends in intervals.items()
+    ]
+    return Content(len(used), len(rows), comparison, models, explorer, audit, explanation, promises)
+
+
+def _promised(
+    share: float, ends: Array, outcomes: Outcomes, dist: Distribution, weights: Array
+) -> PromisedIntervals:
+    """Return what intervals hold of outcomes that are numbers, and those of the distribution."""
+    exact = outcomes.exact_rows
+    y, (low, high) = outcomes.lower[exact], ends[exact].T
+    held = ((low <= y) & (y <= high)).astype(np.float64)
+    plain = np.subtract(*dist[exact].interval(share)[::-1])
+    widths = (weighted_mean(one, weights[exact]) for one in (high - low, plain))
+    observed, error = weighted_mean(held, weights[exact]), standard_error(held, weights[exact])
+    return PromisedIntervals(share, observed, error, *widths)
 
 
 def _some(rows: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
@@ -160,15 +216,25 @@ def _some(rows: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
 def _model_content(
     name: str, y: Outcomes, dist: Distribution, weights: Array, thresholds: Array, rng: Any
 ) -> ModelContent:
+    test = joint_calibration_test(y, dist, thresholds, weights, random_state=rng)
+    forecasts = forecasts_at(y, dist, thresholds, weights, _BINS)
+    # Bands of figures are those of the verdict: what leaves one is why it says "not calibrated".
+    bars, covered = test.all_of("bar"), test.all_of("coverage")
     return ModelContent(
         name=name,
-        pit=pit_histogram(y, dist, sample_weight=weights),
-        pit_test=pit_test(y, dist, sample_weight=weights),
-        coverage=coverage_curve(y, dist, sample_weight=weights),
-        reliability=reliability_curve(y, dist, thresholds, sample_weight=weights),
-        test=threshold_calibration_test(
-            y, dist, thresholds, sample_weight=weights, random_state=rng
+        pit=replace(
+            pit_histogram(y, dist, sample_weight=weights),
+            lower=len(bars) * min(one.lower for one in bars),
+            upper=len(bars) * max(one.upper for one in bars),
         ),
+        coverage=replace(
+            coverage_curve(y, dist, sample_weight=weights),
+            lower=np.array([one.lower for one in covered]),
+            upper=np.array([one.upper for one in covered]),
+        ),
+        reliability=reliability_curve(y, dist, thresholds, _BINS, weights),
+        errors=errors_by_threshold(forecasts, ProbabilityBins(forecasts, _BINS)),
+        test=test,
     )
 
 

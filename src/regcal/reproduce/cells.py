@@ -10,10 +10,11 @@ BASES = ("OLS", "BRR", "GPR")
 THRESHOLDS = (8, 16, 32, 48, 64)
 N_FOLDS = 5
 
-# The paper's methods as it has them, ours, and what both are compared with.
+# The paper's methods as it has them, ours, what its outlook names, and what all are compared with.
 PAPER_METHODS = ("e-logistic-uniform", "e-beta-uniform", "gpc-zero")
 OUR_METHODS = ("e-logistic", "e-beta", "gpc")
-WITHOUT_THRESHOLDS = ("uncalibrated", "averaged", "gp-density", "auto")
+OUTLOOK_METHODS = ("e-beta-thresholds", "e-beta-dense", "dirichlet")
+WITHOUT_THRESHOLDS = ("uncalibrated", "averaged", "isotonic", "gp-density", "auto")
 
 # The paper's classifier itself is slow, so that only few cells have it.
 CHECK_METHOD = "gpc-paper"
@@ -110,13 +111,13 @@ class Study:
     --------
     >>> from regcal.reproduce import FULL, QUICK
     >>> len(FULL.cells(["boston"])), len(QUICK.cells(["boston"]))
-    (5103, 315)
+    (7503, 465)
     """
 
     repetitions: int = 10
     bases: tuple[str, ...] = BASES
     thresholds: tuple[int, ...] = THRESHOLDS
-    methods: tuple[str, ...] = WITHOUT_THRESHOLDS + PAPER_METHODS + OUR_METHODS
+    methods: tuple[str, ...] = WITHOUT_THRESHOLDS + PAPER_METHODS + OUR_METHODS + OUTLOOK_METHODS
     check: bool = True
 
     def cells(self, datasets: Iterable[str] = DATASETS) -> list[Cell]:

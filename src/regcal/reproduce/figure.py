@@ -33,6 +33,10 @@ LABELS = {
     "e-beta": "e-beta (regcal)",
     "gpc": "GPC (regcal)",
     "averaged": "uncalibrated, 3 averaged",
+    "e-beta-thresholds": "e-beta, threshold code",
+    "e-beta-dense": "e-beta, dense code",
+    "dirichlet": "Dirichlet",
+    "isotonic": "isotonic (regcal)",
     "gp-density": "gp-density (regcal)",
     "auto": "auto (regcal)",
 }

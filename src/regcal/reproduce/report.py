@@ -13,18 +13,25 @@ from regcal.reproduce.cells import (
     DATASETS,
     N_FOLDS,
     OUR_METHODS,
+    OUTLOOK_METHODS,
     PAPER_METHODS,
     Cell,
 )
 from regcal.reproduce.figure import LABELS, draw_study
-from regcal.reproduce.means import Scores, Setting
-from regcal.reproduce.paper_claims import claims
+from regcal.reproduce.means import Mean, Scores, Setting
+from regcal.reproduce.paper_claims import Count, claims
 from regcal.reproduce.results import write_results
 from regcal.reproduce.scores import CHECK_PAIRS, FLOOR, N_INNER_FOLDS, PREDICTION_THRESHOLDS, Row
 
 RESULTS, FIGURE, PAGE = "uci.csv.gz", "uci.png", "README.md"
 
-_ORDER = ("uncalibrated", "averaged", *PAPER_METHODS, *OUR_METHODS, "gp-density", "auto")
+_ORDER = (
+    *("uncalibrated", "averaged"),
+    *PAPER_METHODS,
+    *OUR_METHODS,
+    *OUTLOOK_METHODS,
+    *("isotonic", "gp-density", "auto"),
+)
 
 
 def _table(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
@@ -106,6 +113,44 @@ def _floored(scores: Scores) -> str:
     return _table(header, lines)
 
 
+def _outlook(scores: Scores) -> str:
+    """Compare what the paper's outlook names with e-beta: gains at their best, and time."""
+    seconds = _seconds(scores)
+    if not seconds.keys() >= {"e-beta", *OUTLOOK_METHODS}:
+        return "Not part of this run."
+    lines = []
+    for method in (*OUTLOOK_METHODS, "gpc"):
+        if method not in seconds:
+            continue
+        gains = _gains_at_best(scores, method, "e-beta")
+        count = Count.of(gains)
+        median = np.median([gain.value for gain in gains])
+        time = seconds[method] / seconds["e-beta"]
+        better = [f"{count.larger} of {count.total}", str(count.clearly_larger)]
+        worse = str(count.clearly_smaller)
+        lines.append([LABELS[method], f"{median:+.3f}", *better, worse, f"{time:.1f}"])
+    header = ["", "median gain", "better in", "clearly", "clearly worse in", "time"]
+    return _table(header, lines)
+
+
+def _gains_at_best(scores: Scores, method: str, other: str) -> list[Mean]:
+    """Return gains of a method over another, each with its best number of thresholds."""
+    gains = []
+    for setting in scores.settings():
+        better, worse = ((name, scores.best(setting, name)) for name in (method, other))
+        if scores.has(setting, better) and scores.has(setting, worse):
+            gains.append(scores.gain(setting, better, worse))
+    return gains
+
+
+def _seconds(scores: Scores) -> dict[str, float]:
+    """Return the computing time of each method."""
+    seconds: dict[str, float] = {}
+    for cell, row in scores.rows.items():
+        seconds[cell.method] = seconds.get(cell.method, 0.0) + row.seconds
+    return seconds
+
+
 def _check(scores: Scores) -> str:
     """Compare the paper's own classifier with GPC on all pairs, cell by cell."""
     lines = []
@@ -149,6 +194,7 @@ _BLOCKS = {
     "size": _size,
     "claims": _claims,
     "means": _means,
+    "outlook": _outlook,
     "floored": _floored,
     "check": _check,
     "choices": _choices,

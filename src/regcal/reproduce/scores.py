@@ -183,11 +183,10 @@ def _averaged(fold: OuterFold, cell: Cell) -> Evaluation:
     return Evaluation(fold.average(fold.new))
 
 
-def _one_vs_rest(name: str, shape: str) -> Callable[[OuterFold, Cell], Evaluation]:
+def _with_thresholds(calibrator: regcal.Calibrator) -> Callable[[OuterFold, Cell], Evaluation]:
     def evaluate(fold: OuterFold, cell: Cell) -> Evaluation:
-        thresholds = fold.thresholds(cell.thresholds)
-        calibrator = regcal.get_calibrator(name, thresholds=thresholds, shape=shape)
-        return Evaluation(fold.transformed(calibrator))
+        own = clone(calibrator).set_params(thresholds=fold.thresholds(cell.thresholds))
+        return Evaluation(fold.transformed(own))
 
     return evaluate
 
@@ -199,10 +198,6 @@ def _zero_gpc(fold: OuterFold, cell: Cell) -> Evaluation:
     logs = [log_quotients(fitted.transform(new), y, grid) for fitted, new in pairs]
     raw = [raw_quotients(fitted, new, y, grid) for fitted, new in pairs]
     return Evaluation(logsumexp(logs, axis=0) - math.log(len(logs)), np.mean(raw, axis=0))
-
-
-def _gpc(fold: OuterFold, cell: Cell) -> Evaluation:
-    return Evaluation(fold.transformed(regcal.GPCalibrator(fold.thresholds(cell.thresholds))))
 
 
 def _paper_gpc(fold: OuterFold, cell: Cell) -> Evaluation:
@@ -217,6 +212,10 @@ def _paper_gpc(fold: OuterFold, cell: Cell) -> Evaluation:
     return Evaluation(
         fold.average([fitted.transform(new) for fitted, new in pairs]), np.mean(raw, axis=0)
     )
+
+
+def _isotonic(fold: OuterFold, cell: Cell) -> Evaluation:
+    return Evaluation(fold.transformed(regcal.get_calibrator("isotonic")))
 
 
 def _gp_density(fold: OuterFold, cell: Cell) -> Evaluation:
@@ -234,12 +233,18 @@ def _auto(fold: OuterFold, cell: Cell) -> Evaluation:
 METHODS: dict[str, Callable[[OuterFold, Cell], Evaluation]] = {
     "uncalibrated": _uncalibrated,
     "averaged": _averaged,
-    "e-logistic-uniform": _one_vs_rest("e-logistic", "uniform"),
-    "e-beta-uniform": _one_vs_rest("e-beta", "uniform"),
+    "e-logistic-uniform": _with_thresholds(regcal.get_calibrator("e-logistic", shape="uniform")),
+    "e-beta-uniform": _with_thresholds(regcal.get_calibrator("e-beta", shape="uniform")),
     "gpc-zero": _zero_gpc,
-    "e-logistic": _one_vs_rest("e-logistic", "base"),
-    "e-beta": _one_vs_rest("e-beta", "base"),
-    "gpc": _gpc,
+    "e-logistic": _with_thresholds(regcal.get_calibrator("e-logistic")),
+    "e-beta": _with_thresholds(regcal.get_calibrator("e-beta")),
+    "gpc": _with_thresholds(regcal.get_calibrator("gpc")),
+    "e-beta-thresholds": _with_thresholds(
+        regcal.get_calibrator("e-beta", code=regcal.ThresholdCode())
+    ),
+    "e-beta-dense": _with_thresholds(regcal.get_calibrator("e-beta", code=regcal.DenseCode())),
+    "dirichlet": _with_thresholds(regcal.DirichletCalibrator()),
+    "isotonic": _isotonic,
     "gp-density": _gp_density,
     "auto": _auto,
     "gpc-paper": _paper_gpc,

@@ -9,7 +9,7 @@ from regcal.cli import _options as options
 from regcal.cli._answers import Answers
 from regcal.cli._console import note, show_json
 from regcal.cli._covariates import (
-    check_calibrator_looks,
+    check_calibrator,
     covariate_columns,
     covariate_names,
     covariates_in_words,
@@ -20,7 +20,7 @@ from regcal.cli._outcomes import OutcomeOptions, SupportOptions, note_support
 from regcal.cli._predictions import prediction_columns
 from regcal.cli._reading import open_table, read_columns
 from regcal.cli._rows import RowReader, fitted
-from regcal.cli._streaming import apply_model
+from regcal.cli._streaming import apply_model, kept_columns
 from regcal.cli._writing import check_file_can_be_written, check_nothing_is_overwritten
 from regcal.tables import TableCalibrator
 
@@ -86,7 +86,10 @@ def calibrate(
     )
     if save is not None:
         check_file_can_be_written(save)
-    check_calibrator_looks(calibrator, covariates)
+    check_calibrator(calibrator, covariates)
+    new = None if apply is None else open_table(apply)
+    if new is not None:
+        kept_columns(new, keep)  # refuses names before anything is learnt
     named = (mean, std, quantiles, samples)
     model = _learned(calibration, outcomes, ends, named, calibrator, covariates, skip_missing)
     chosen = getattr(model.calibrator_, "chosen_", calibrator)
@@ -97,13 +100,13 @@ def calibrate(
         given = covariates_in_words(model.covariates_read)
         note(f"Learned {chosen}{given} from {model.n_rows_seen_} rows of {model.source_}.")
         note_support(model.support, ends)
-        note_scores(model.scores_)
+        note_scores(model)
     if save is not None:
         regcal.save(model, save)
         result["model"] = save
-    if apply is not None:
+    if new is not None:
         result["applied"] = apply_model(
-            model, open_table(apply), answers, output, keep=keep, skip_missing=skip_missing
+            model, new, answers, output, keep=keep, skip_missing=skip_missing
         )
     if json:
         show_json(result)
@@ -118,7 +121,7 @@ def _learned(
     covariates: str | None,
     skip_missing: bool,
 ) -> TableCalibrator:
-    """Return a calibrator fitted on all rows, with its scores on rows held out before."""
+    """Return a calibrator fitted on all rows, with scores of its method on rows held out."""
     method = regcal.get_calibrator(calibrator, **ends.parameters)
     table = open_table(calibration)
     target = outcomes.columns_of(table.layout)
@@ -132,9 +135,9 @@ def _learned(
     reader.support = ends.given
     rows = reader.of_columns(arrays, layout)
     reader.tell(layout)
-    scores = scores_on_held_out_rows(model, rows, hold_out(len(rows[model.inputs[0]])))
     fitted(model, rows)
-    model.source_, model.scores_ = layout.label, scores
+    model.source_ = layout.label
+    model.scores_ = scores_on_held_out_rows(model, rows, hold_out(len(rows[model.inputs[0]])))
     return model
 
 

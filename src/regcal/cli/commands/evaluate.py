@@ -6,6 +6,7 @@ import typer
 
 import regcal
 from regcal.cli import _options as options
+from regcal.cli._answers import check_probabilities
 from regcal.cli._console import show, show_json, show_table
 from regcal.cli._known_outcomes import read_known_outcomes
 from regcal.cli._outcomes import OutcomeOptions, SupportOptions
@@ -43,6 +44,7 @@ def evaluate(
 
     regcal evaluate past.csv --target days --censored alive --quantiles 'q*'
     """
+    check_probabilities([coverage], "--coverage")
     outcomes = OutcomeOptions(target, censored, lower, upper)
     ends, named = SupportOptions.parsed(support, step), (mean, std, quantiles, samples)
     known = read_known_outcomes(data, model, outcomes, ends, named, covariates, trust, skip_missing)

@@ -7,7 +7,7 @@ import typer
 import regcal
 from regcal.cli import _options as options
 from regcal.cli._console import note, show_json
-from regcal.cli._covariates import check_calibrator_looks, covariates_in_words
+from regcal.cli._covariates import check_calibrator, covariates_in_words
 from regcal.cli._estimators import MODEL_NAMES
 from regcal.cli._held_out import note_scores
 from regcal.cli._outcomes import OutcomeOptions, SupportOptions, note_support
@@ -74,7 +74,7 @@ def fit(
     """
     outcomes = OutcomeOptions(target, censored, lower, upper)
     ends = SupportOptions.parsed(support, step)
-    check_calibrator_looks(calibrator, covariates)
+    check_calibrator(calibrator, covariates)
     wanted = Training(
         outcomes,
         ends,
@@ -103,4 +103,4 @@ def fit(
     how = f"calibrated by {chosen}{covariates_in_words(trained.covariates_read) or ','}"
     note(f"Fitted {model}, {how} on {trained.n_rows_seen_} rows: {output}.")
     note_support(trained.support, ends)
-    note_scores(trained.scores_)
+    note_scores(trained)

@@ -12,6 +12,7 @@ import typer
 
 import regcal
 from regcal.cli import _options as options
+from regcal.cli._answers import check_probabilities
 from regcal.cli._console import note, show, show_json
 from regcal.cli._errors import InputError
 from regcal.cli._models import load_model, model_for_table
@@ -81,6 +82,8 @@ def monitor(
 
     regcal monitor log.csv --target y --model model.regcal --reference held_out.csv --json
     """
+    if alpha is not None:
+        check_probabilities([alpha], "--alpha")
     check_nothing_is_overwritten({"--state": state}, {"DATA": data, "--reference": reference})
     if state is not None:
         check_file_can_be_written(state)

@@ -8,6 +8,9 @@
   const charts = [];
   const VIRIDIS = ["#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30"];
 
+  // Choices of the figure of reliability, beside the number of a threshold.
+  const [FEW, ALL] = [-2, -1];
+
   // ------------------------------------------------------------------------------------ colours
 
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
@@ -108,7 +111,7 @@
     const curve = model.reliability;
     if (chosen >= 0) lines.push(...band(curve.predicted[chosen], curve.lower[chosen], curve.upper[chosen]));
     for (let k = 0; k < count; k += 1) {
-      if (chosen >= 0 && k !== chosen) continue;
+      if (chosen >= 0 ? k !== chosen : chosen === FEW && !data.first_lines.includes(k)) continue;
       const tint = thresholdColour(k, count);
       lines.push(line(`t = ${short(model.thresholds[k])}`, points(curve.predicted[k], curve.observed[k]), { borderColor: tint, backgroundColor: tint, pointRadius: 3, borderWidth: 1.5 }));
     }
@@ -120,7 +123,7 @@
     models.forEach((model, k) => {
       const old = Chart.getChart("reliability-" + k);
       if (old) { charts.splice(charts.indexOf(old), 1); old.destroy(); }
-      draw("reliability-" + k, reliabilityLines(model, chosen), axis("Predicted P(Y ≤ t)", { min: 0, max: 1 }), axis("Frequency of y ≤ t", { min: 0, max: 1 }), { legend: chosen >= 0 });
+      draw("reliability-" + k, reliabilityLines(model, chosen), axis("Predicted P(Y ≤ t)", { min: 0, max: 1 }), axis("Frequency of y ≤ t", { min: 0, max: 1 }), { legend: chosen !== ALL });
     });
   }
 
@@ -196,6 +199,7 @@
   // ------------------------------------------------------------------------------------ explorer
 
   const state = { row: 0, t: 0 };
+  const SLIDER = 1000;
   const explorer = {};
 
   function interpolate(row, values, t) {
@@ -215,9 +219,22 @@
     return low === null ? `≤ ${short(high)}` : `${short(low)} to ${short(high)}`;
   }
 
+  // P(Y ≤ t) of one model; beyond the figure only that it is no more, or no less, than at its end.
+  function probability(row, values) {
+    if (state.t < row.low) return `≤ ${values[0].toFixed(3)}`;
+    if (state.t > row.high) return `≥ ${values[values.length - 1].toFixed(3)}`;
+    return interpolate(row, values, state.t).toFixed(3);
+  }
+
+  function median(row) {
+    const values = row.cdf[models.length - 1];
+    const k = values.findIndex((value) => value >= 0.5);
+    return row.low + (row.high - row.low) * row.points[k < 0 ? values.length - 1 : k];
+  }
+
   function showReading() {
     const row = data.explorer[state.row];
-    const parts = models.map((model, k) => `${model.name} ${interpolate(row, row.cdf[k], state.t).toFixed(3)}`);
+    const parts = models.map((model, k) => `${model.name} ${probability(row, row.cdf[k])}`);
     element("reading").textContent = `P(${data.target} ≤ ${short(state.t)}): ${parts.join(" → ")}. Outcome: ${seen(row)}`;
     element("threshold").setAttribute("aria-valuetext", `t = ${short(state.t)}`);
     explorer.cdf.draw();
@@ -247,7 +264,7 @@
         ctx.fillStyle = colour("band");
         ctx.fillRect(left, chartArea.top, right - left, chartArea.bottom - chartArea.top);
       }
-      upright(state.t, colour("text"), []);
+      if (state.t >= scales.x.min && state.t <= scales.x.max) upright(state.t, colour("text"), []);
     },
   };
 
@@ -268,17 +285,32 @@
     showReading();
   }
 
+  function showSlider() {
+    const row = data.explorer[state.row];
+    const share = (state.t - row.low) / (row.high - row.low);
+    element("threshold").value = String(Math.round(SLIDER * Math.min(1, Math.max(0, share))));
+  }
+
   function setThreshold(share) {
     const row = data.explorer[state.row];
     state.t = row.low + share * (row.high - row.low);
+    element("typed").value = short(state.t);
     showReading();
   }
 
+  function typeThreshold() {
+    const value = element("typed").valueAsNumber;
+    if (!Number.isFinite(value)) return;
+    state.t = value;
+    showSlider();
+    showReading();
+  }
+
+  // The threshold stays where it is: rows are compared at the same t.
   function setRow(index) {
     state.row = Math.min(data.explorer.length - 1, Math.max(0, index));
     element("row").value = String(state.row);
-    const row = data.explorer[state.row];
-    state.t = row.low + (element("threshold").value / 1000) * (row.high - row.low);
+    showSlider();
     drawRow();
   }
 
@@ -287,8 +319,8 @@
     const move = (event) => {
       const area = explorer[id].chartArea;
       const share = (event.clientX - canvas.getBoundingClientRect().left - area.left) / area.width;
-      element("threshold").value = String(Math.round(1000 * Math.min(1, Math.max(0, share))));
-      setThreshold(element("threshold").value / 1000);
+      setThreshold(Math.min(1, Math.max(0, share)));
+      showSlider();
     };
     canvas.addEventListener("pointerdown", (event) => { canvas.setPointerCapture(event.pointerId); move(event); });
     canvas.addEventListener("pointermove", (event) => { if (event.buttons) move(event); });
@@ -325,6 +357,9 @@
   }
 
   addOptions("row", data.explorer.map((row, k) => [k, `${row.name} (${data.target}${row.outcome[0] === row.outcome[1] ? " =" : ":"} ${seen(row)})`]));
+  const few = data.first_lines.length;
+  if (few < models[0].thresholds.length) addOptions("line", [[FEW, `${few} of ${models[0].thresholds.length}`]]);
+  addOptions("line", [[ALL, "all"]]);
   addOptions("line", models[0].thresholds.map((t, k) => [k, `t = ${short(t)}`]));
   if (data.effects.length) {
     addOptions("covariate", data.effects.map((effect, k) => [k, effect.name]));
@@ -333,12 +368,14 @@
   element("row").addEventListener("change", () => setRow(Number(element("row").value)));
   element("previous").addEventListener("click", () => setRow(state.row - 1));
   element("next").addEventListener("click", () => setRow(state.row + 1));
-  element("threshold").addEventListener("input", () => setThreshold(element("threshold").value / 1000));
+  element("threshold").addEventListener("input", () => setThreshold(element("threshold").value / SLIDER));
+  element("typed").addEventListener("input", typeThreshold);
   element("line").addEventListener("change", drawReliability);
   element("theme").addEventListener("click", () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
   followPointer("cdf");
   followPointer("density");
-  const first = data.explorer[0];
-  state.t = (first.low + first.high) / 2;
+  state.t = Number(short(median(data.explorer[0])));
+  element("typed").value = short(state.t);
+  showSlider();
   setTheme(window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 })();
