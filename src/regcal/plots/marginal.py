@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from regcal.metrics.calibration import CoverageCurve, PitHistogram, coverage_curve, pit_histogram
-from regcal.plots._base import BAND, BLUE, GREY, Display, note_below, unit_square
+from regcal.plots._base import BAND, BLUE, Display, note_below, unit_square
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,8 +76,12 @@ class PitHistogramDisplay(Display):
         percent = f"{100 * bars.confidence:g} % band if calibrated"
         widths = np.diff(bars.edges)
         ax.bar(bars.edges[:-1], bars.density, widths, align="edge", color=BLUE, edgecolor="white")
-        ax.axhspan(bars.lower, bars.upper, color=BAND, alpha=0.55, linewidth=0, label=percent)
-        ax.axhline(1.0, color=GREY, linewidth=1, linestyle=":")
+        # Behind the bars, which keep one colour; over them the band is its two edges.
+        ax.axhspan(
+            bars.lower, bars.upper, color=BAND, alpha=0.55, linewidth=0, label=percent, zorder=0
+        )
+        for edge in (bars.lower, bars.upper):
+            ax.axhline(edge, color="black", linewidth=0.8, linestyle="--")
         top = 1.25 * max(bars.upper, float(bars.density.max()))
         ax.set(xlim=(0, 1), ylim=(0, top), xlabel="PIT value F(y)", ylabel="Density")
         ax.set_title(self.name or "")

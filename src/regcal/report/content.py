@@ -141,7 +141,7 @@ def _model_data(model: ModelContent) -> dict[str, Any]:
         "pit": vars(model.pit),
         "coverage": vars(model.coverage),
         "reliability": {
-            key: getattr(curve, key) for key in ("predicted", "observed", "lower", "upper")
+            key: getattr(curve, key) for key in ("predicted", "observed", "lower", "upper", "share")
         },
         **vars(model.errors),
         "p_values": model.p_values,
@@ -177,7 +177,7 @@ def compute_content(
     # All models and tables are judged at the same thresholds.
     grid = thresholds_for(thresholds, outcomes[rows], weights[rows])
     models = [
-        _model_content(name, outcomes[rows], dist[rows], weights[rows], grid, rng)
+        _model_content(name, outcomes[rows], dist[rows], weights[rows], grid, random_state)
         for name, dist in dists.items()
     ]
     scored = _some(rows, _MAX_SCORE_ROWS, rng)
@@ -214,9 +214,9 @@ def _some(rows: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def _model_content(
-    name: str, y: Outcomes, dist: Distribution, weights: Array, thresholds: Array, rng: Any
+    name: str, y: Outcomes, dist: Distribution, weights: Array, thresholds: Array, random_state: Any
 ) -> ModelContent:
-    test = joint_calibration_test(y, dist, thresholds, weights, random_state=rng)
+    test = joint_calibration_test(y, dist, thresholds, weights, random_state=random_state)
     forecasts = forecasts_at(y, dist, thresholds, weights, _BINS)
     # Bands of figures are those of the verdict: what leaves one is why it says "not calibrated".
     bars, covered = test.all_of("bar"), test.all_of("coverage")

@@ -45,6 +45,9 @@ def verdict_of(content: Content, target: str) -> Verdict:
     model = content.models[-1]
     everywhere = content.audit is None or not content.audit.wrong
     sentences = _findings(model, target)
+    first = content.models[0]
+    if first is not model and not first.test.calibrated:
+        sentences.append(f"“{first.name}”: {_findings(first, target)[0]}")
     sentences.append(_power(model.test, content.n_test_rows, target))
     if content.audit is not None:
         sentences.append(_segments(content.audit))
@@ -53,7 +56,7 @@ def verdict_of(content: Content, target: str) -> Verdict:
     notes = (model.reliability.note, model.pit.note)
     sentences += [f"{note}." for note in notes if note]
     calibrated = model.test.calibrated and everywhere
-    table = _table([one.test for one in content.models])
+    table = _table(content.models, target)
     return Verdict(_headline(content, everywhere), calibrated, table, sentences)
 
 
@@ -71,14 +74,16 @@ def _headline(content: Content, everywhere: bool) -> str:
 # ------------------------------------------------------------------------------------------- table
 
 
-def _table(tests: list[JointCalibrationTest]) -> list[tuple[str, list[Cell]]]:
+def _table(models: list[ModelContent], target: str) -> list[tuple[str, list[Cell]]]:
     """Return what the test weighs, in a few rows: label, and a cell for each model."""
+    tests = [model.test for model in models]
     return [
         ("All statements, one test", [_overall(test) for test in tests]),
         ("90 % intervals hold", [_share(test.of("coverage", 0.9)) for test in tests]),
         ("Outcomes below the 5 % quantile", [_share(test.of("below", 0.05)) for test in tests]),
         ("Outcomes above the 95 % quantile", [_share(test.of("above", 0.05)) for test in tests]),
         ("Outcomes ≤ t, at the worst t", [_at_threshold(test) for test in tests]),
+        (f"Error of P({target} ≤ t), at the worst t", [_in_bins(model) for model in models]),
         ("Mean outcome − predicted mean", [_mean(test.all_of("mean")[0]) for test in tests]),
     ]
 
@@ -104,6 +109,14 @@ def _at_threshold(test: JointCalibrationTest) -> Cell:
     worst = max(test.all_of("threshold"), key=distance)
     cell = _share(worst)
     return Cell(cell.text, f"{cell.chance}, t = {worst.place:.3g}", cell.wrong)
+
+
+def _in_bins(model: ModelContent) -> Cell:
+    """Return the error in bins of P(Y <= t) where most speaks against it."""
+    errors, p_values = model.errors, np.array(model.p_values)
+    k = int(np.lexsort((-errors.errors, p_values))[0])
+    where = f"t = {errors.thresholds[k]:.3g}"
+    return Cell(f"{errors.errors[k]:.3f}", where, bool(p_values[k] < LEVEL))
 
 
 def _mean(one: Statement) -> Cell:

@@ -10,6 +10,7 @@
 
   // Choices of the figure of reliability, beside the number of a threshold.
   const [FEW, ALL] = [-2, -1];
+  const FEW_ROWS = 0.02;
 
   // ------------------------------------------------------------------------------------ colours
 
@@ -18,9 +19,9 @@
   const modelDash = (k) => (k === models.length - 1 ? [] : [6, 4]);
 
   function thresholdColour(k, count) {
-    const place = count === 1 ? 0 : Math.round((k / (count - 1)) * (VIRIDIS.length - 1));
-    const dark = document.documentElement.dataset.theme === "dark";
-    return VIRIDIS[dark ? Math.max(place, 2) : Math.min(place, 6)];
+    // Without the end that vanishes in front of the page.
+    const tints = document.documentElement.dataset.theme === "dark" ? VIRIDIS.slice(2) : VIRIDIS.slice(0, -1);
+    return tints[count === 1 ? 0 : Math.round((k / (count - 1)) * (tints.length - 1))];
   }
 
   function setTheme(theme) {
@@ -105,21 +106,27 @@
     draw("coverage", datasets, axis("Nominal coverage", { min: 0, max: 1 }), axis("Observed coverage", { min: 0, max: 1 }), {});
   }
 
+  function shownLines() {
+    return Number(element("line").value) === FEW ? data.first_lines : models[0].thresholds.map((_, k) => k);
+  }
+
   function reliabilityLines(model, chosen) {
-    const count = model.thresholds.length;
     const lines = [diagonal()];
     const curve = model.reliability;
     if (chosen >= 0) lines.push(...band(curve.predicted[chosen], curve.lower[chosen], curve.upper[chosen]));
-    for (let k = 0; k < count; k += 1) {
-      if (chosen >= 0 ? k !== chosen : chosen === FEW && !data.first_lines.includes(k)) continue;
-      const tint = thresholdColour(k, count);
-      lines.push(line(`t = ${short(model.thresholds[k])}`, points(curve.predicted[k], curve.observed[k]), { borderColor: tint, backgroundColor: tint, pointRadius: 3, borderWidth: 1.5 }));
-    }
+    const shown = chosen >= 0 ? [chosen] : shownLines();
+    shown.forEach((k, place) => {
+      const tint = thresholdColour(place, shown.length);
+      // Beside others, points of few rows are noise; alone, a line has its band.
+      const seen = curve.observed[k].map((value, b) => (chosen >= 0 || curve.share[k][b] >= FEW_ROWS ? value : null));
+      lines.push(line(`t = ${short(model.thresholds[k])}`, points(curve.predicted[k], seen), { borderColor: tint, backgroundColor: tint, pointRadius: 3, borderWidth: 1.5 }));
+    });
     return lines;
   }
 
   function drawReliability() {
     const chosen = Number(element("line").value);
+    element("key").hidden = chosen !== ALL;
     models.forEach((model, k) => {
       const old = Chart.getChart("reliability-" + k);
       if (old) { charts.splice(charts.indexOf(old), 1); old.destroy(); }
@@ -132,11 +139,25 @@
     models.forEach((model, k) => {
       const shade = {
         id: "shade",
-        afterDatasetsDraw(chart) {
+        beforeDatasetsDraw(chart) {
           const { ctx, chartArea, scales } = chart;
           const high = scales.y.getPixelForValue(model.pit.upper);
           ctx.fillStyle = colour("band");
           ctx.fillRect(chartArea.left, high, chartArea.width, scales.y.getPixelForValue(model.pit.lower) - high);
+        },
+        // Bars keep one colour: over them the band is its two edges.
+        afterDatasetsDraw(chart) {
+          const { ctx, chartArea, scales } = chart;
+          ctx.save();
+          ctx.strokeStyle = colour("text");
+          ctx.setLineDash([4, 3]);
+          ctx.beginPath();
+          for (const edge of [model.pit.lower, model.pit.upper]) {
+            ctx.moveTo(chartArea.left, scales.y.getPixelForValue(edge));
+            ctx.lineTo(chartArea.right, scales.y.getPixelForValue(edge));
+          }
+          ctx.stroke();
+          ctx.restore();
         },
       };
       const edges = model.pit.edges;
