@@ -20,7 +20,8 @@ regression on the predicted mean (EasyUQ, smooth and discrete) and crepes' confo
 systems, plain and normalised.
 
 Predictions and scores are kept in a folder, `.quality` beside this file; what is there is not
-computed again. `--again auto` forgets the scores of a method.
+computed again, so that a run may be stopped and goes on where it was. Scores of another version
+have to go: `--again auto` forgets those of a method, `--again all` those of all methods.
 """
 
 import argparse
@@ -50,6 +51,7 @@ HERE = Path(__file__).parent
 FOLDER, PAGE = HERE / ".quality", HERE / "QUALITY.md"
 MOST_TRAINING, MOST_NEW = 2400, 1000
 BEHIND_NATS, BEHIND_CRPS = 0.02, 0.01
+MEAN_OFF, MOST_BEYOND = 0.05, 2.0
 OURS = (*("identity", "scale", "pit", "isotonic", "e-beta", "gpc", "gp-density", "auto"),)
 WITH_FEATURES = " + features"
 PEERS = ("EasyUQ", "crepes", "crepes normalised")
@@ -138,7 +140,15 @@ class Cell:
             "crps": regcal.crps(y, dist),
             "pit": regcal.pit(y, dist, random_state=0),
             "mean": dist.mean(),
+            "threshold error": np.array(regcal.metrics.threshold_calibration_error(y, dist)),
+            "beyond": self.beyond(dist),
         }
+
+    def beyond(self, dist: regcal.Distribution) -> np.ndarray:
+        """Return the average mass below and above all outcomes learnt from, times n + 1."""
+        low, high = self.past_y.min() - 0.5 * self.step, self.past_y.max() + 0.5 * self.step
+        masses = [dist.cdf(np.nextafter(low, -np.inf)).mean(), dist.sf(high).mean()]
+        return np.array(masses) * (len(self.past_y) + 1)
 
 
 def split(y: np.ndarray, groups: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
@@ -202,7 +212,9 @@ def kept(path: Path, make: Callable[[], Any], again: bool = False) -> Any:
         return pickle.loads(path.read_bytes())
     made = make()
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(pickle.dumps(made))
+    unfinished = path.with_suffix(".part")
+    unfinished.write_bytes(pickle.dumps(made))
+    unfinished.replace(path)  # whole, or not there: a run may be stopped at any time
     return made
 
 
@@ -215,11 +227,12 @@ def results(options: argparse.Namespace) -> dict[tuple[str, str], dict[str, dict
             cell = kept(folder / "cell.pickle", lambda name=name, base=base: Cell.of(name, base))
             scores = {}
             for method in options.methods:
-                fresh = not (folder / f"{method}.pickle").exists() or method in options.again
+                again = method in options.again or "all" in options.again
+                fresh = not (folder / f"{method}.pickle").exists() or again
                 scores[method] = kept(
                     folder / f"{method}.pickle",
                     lambda cell=cell, method=method: measured(cell, method),
-                    method in options.again,
+                    again,
                 )
                 if fresh:
                     print(
@@ -254,10 +267,51 @@ def frame(found: dict, against: str = "identity") -> pd.DataFrame:
             line["crps"], line["crps_se"] = mean / scale, error / scale
             line["in 90 %"] = float(np.mean(np.abs(own["pit"] - 0.5) <= 0.45))
             if "mean" in own:
-                line["mean off"] = float((own["mean"].mean() - y.mean()) / y.std())
+                off = (own["mean"] - y) / y.std()
+                line["mean off"], line["mean_se"] = off.mean(), off.std() / np.sqrt(len(y))
+                line["threshold error"] = float(own["threshold error"])
+                line["beyond"] = float(own["beyond"].max())
             line["seconds"] = float(own["seconds"])
             lines.append(line)
     return pd.DataFrame(lines)
+
+
+def mean_wrong(table: pd.DataFrame) -> pd.Series:
+    """Return which means of new rows are off by more than is allowed, and by more than noise."""
+    return table["mean off"].abs() > MEAN_OFF + 2 * table["mean_se"]
+
+
+def wanted(found: dict) -> list[str]:
+    """Return what is wanted of `auto`, beside what was found, a line each."""
+    table = frame(found)
+    auto = table[table["method"] == "auto"]
+    outside = int((np.abs(auto["in 90 %"] - 0.9) > 0.04).sum())
+    lines = [
+        f"cells: {len(auto)}",
+        f"90 % intervals that hold less than 86 or more than 94 %: {outside} (wanted 0)",
+        f"means off by more than {MEAN_OFF} deviations and two standard errors: "
+        f"{int(mean_wrong(auto).sum())} (wanted 0)",
+    ]
+    for other in table["method"].unique():
+        if other == "auto":
+            continue
+        own = frame(found, other).query("method == 'auto'")
+        nats, crps = own.get("nats", pd.Series(dtype=float)), own["crps"]
+        far = ((nats < -BEHIND_NATS) & (nats < -2 * own.get("nats_se", 0.0))).sum()
+        crps_far = ((crps > BEHIND_CRPS) & (crps > 2 * own["crps_se"])).sum()
+        log_score = (
+            f"log score {nats.mean():+.3f} nats, far behind {far} (wanted 0), behind "
+            f"{(nats < -own['nats_se']).sum()} (wanted {len(own) // 10} at most); "
+            if nats.notna().any()
+            else ""
+        )
+        lines.append(
+            f"auto against {other}: {log_score}CRPS {100 * crps.mean():+.2f} %, far behind "
+            f"{crps_far} (wanted 0), behind {(crps > own['crps_se']).sum()} (wanted "
+            f"{len(own) // 10} at most), lower in {(crps < 0).mean():.0%} of cells (of peers, "
+            f"wanted 80 %), higher by 1 % or more in {(crps > BEHIND_CRPS).sum()}"
+        )
+    return lines
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
@@ -274,8 +328,14 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
                 "behind": int((nats < -own["nats_se"]).sum()),
                 "CRPS far behind": int(((crps > BEHIND_CRPS) & (crps > 2 * own["crps_se"])).sum()),
                 "CRPS behind": int((crps > own["crps_se"]).sum()),
+                "CRPS ahead": int((crps < 0).sum()),
+                "by 1 %": int((crps < -BEHIND_CRPS).sum()),
                 "coverage off": int((np.abs(own["in 90 %"] - 0.9) > 0.04).sum()),
-                "worst mean": own["mean off"].abs().max() if "mean off" in own else np.nan,
+                "threshold error": own["threshold error"].mean(),
+                "worst mean": own["mean off"].abs().max(),
+                "mean wrong": int(mean_wrong(own).sum()),
+                "beyond": own["beyond"].median(),
+                "too far": int((own["beyond"] > MOST_BEYOND).sum()),
                 "cells": len(own),
                 "seconds": own["seconds"].median(),
             }
@@ -295,17 +355,32 @@ def page(found: dict, sets: list[str], bases: list[str]) -> str:
         "uncalibrated model (`identity`, seen through the same ends of the support): nats of log "
         "score, and CRPS in per cent, where less is better. *Far behind*: by two standard errors "
         "and by 0.02 nats or 1 % of CRPS; *behind*: by one standard error. *Coverage off*: 90 % "
-        "intervals that hold less than 86 or more than 94 %. *Worst mean*: largest error of the "
-        "mean of all new rows, in standard deviations of y. Times are medians of a fit, in CPU "
-        "seconds.",
+        "intervals that hold less than 86 or more than 94 %. *Threshold error*: threshold "
+        "calibration error of new rows, on average. *Worst mean*: largest error of the mean of "
+        "all new rows, in standard deviations of y; *mean wrong*: those beyond 0.05 and two "
+        "standard errors. *Beyond*: the average mass outside of all outcomes learnt from, on the "
+        "heavier side, times their number plus one (about 1 is right), its median over cells; "
+        "*too far*: cells with more than 2. *CRPS ahead*: cells with the lower CRPS, and those by "
+        "1 %. Times are medians of a fit, in CPU seconds.",
     ]
     for group in sets:
         own = {cell: scores for cell, scores in found.items() if cell[0] in named_sets([group])}
         for against in ("identity", "auto"):
             table = summary(frame(own, against)).reset_index()
             lines += ["", f"## {group}, against `{against}`", "", markdown(table)]
+        lines += ["", f"## {group}, what is wanted", "", *(f"- {line}" for line in wanted(own))]
     table = frame(found)
-    for column, title in (("nats", "Log score, nats"), ("crps", "CRPS, relative")):
+    for column, title in (
+        ("nats", "Log score, nats"),
+        ("nats_se", "Standard errors of log score"),
+        ("crps", "CRPS, relative"),
+        ("crps_se", "Standard errors of CRPS"),
+        ("in 90 %", "Coverage of 90 % intervals"),
+        ("threshold error", "Threshold calibration error"),
+        ("mean off", "Error of the mean, in deviations"),
+        ("mean_se", "Standard errors of the mean"),
+        ("beyond", "Mass beyond outcomes, times n + 1"),
+    ):
         wide = table.pivot(index=["set", "base"], columns="method", values=column)
         wide = wide[[name for name in (*OURS, *PEERS) if name in wide and wide[name].notna().any()]]
         lines += ["", f"## {title}", "", markdown(wide.reset_index())]
@@ -341,9 +416,13 @@ def main() -> None:
             table = frame(found, against)
             print(f"\nagainst {against}")
             if options.cells:
-                for column in ("nats", "crps"):
-                    print(table.pivot(index=["set", "base"], columns="method", values=column))
+                columns = ("nats", "nats_se", "crps", "crps_se", "in 90 %")
+                for column in (*columns, "threshold error", "mean off", "mean_se", "beyond"):
+                    wide = table.pivot(index=["set", "base"], columns="method", values=column)
+                    print(f"\n{column}\n{wide.to_string()}")
             print(summary(table).to_string())
+    if "auto" in options.methods:
+        print("\n".join(wanted(found)))
 
 
 if __name__ == "__main__":

@@ -313,3 +313,14 @@ def test_a_clear_gain_in_one_score_is_not_hidden_by_the_other(rng):
     assert table[0].behind < 1.96 * table[0].standard_error
     assert table[1].chosen
     assert judged(logs, crps, 0.0).compare(["model", "other"])[0][0].chosen
+
+
+@pytest.mark.parametrize("n", [60, 800])
+def test_a_mass_under_equal_predictions_is_no_row_to_leave_out(n, rng):
+    """Of a model that says the same of all rows, zeros are equal rows; folds have them all."""
+    y = np.where(rng.random(n) < 0.85, 0.0, rng.exponential(30.0, n))
+    dist = Normal(np.full(n, 4.5), 3.0)
+    new = AutoCalibrator().fit(dist, y).transform(dist[:1])
+
+    assert_allclose(new.cdf(0.0), np.mean(y == 0), atol=0.05)
+    assert_allclose(new.mean(), y.mean(), atol=0.15 * y.std())

@@ -143,7 +143,7 @@ def test_no_row_is_judged_by_its_group(rng):
     rows = HeldOut(
         Normal(np.zeros(n), 1.0), Outcomes.exact(rng.normal(size=n)), np.ones(n), groups=groups
     )
-    folds = deal(rows, 4, 0)
+    _, folds = deal(rows, 4, 0)
 
     for group in range(20):
         assert len(set(folds[groups == group])) == 1

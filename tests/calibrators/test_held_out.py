@@ -5,9 +5,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import regcal
-from regcal import Outcomes
+from regcal import Normal, Outcomes
 from regcal.calibrators import held_out
-from regcal.calibrators.held_out import HeldOut, Sample
+from regcal.calibrators.held_out import HeldOut, Sample, deal
 
 FEW = 150
 
@@ -151,3 +151,31 @@ def test_a_sample_holds_nothing_but_its_rows():
     row = int(np.flatnonzero(rows.y == kept.y[0])[0])
     t = np.array([[-1.0, 0.5]])
     assert_allclose(kept.dist[:1].cdf(t), rows.dist[[row]].cdf(t), atol=1e-4)
+
+
+def test_a_mass_is_dealt_row_by_row(rng):
+    """Equal rows that are many have their share of every fold; others are in one, all of them."""
+    y = np.concatenate([np.zeros(700), np.repeat(rng.normal(size=100), 3)])
+    rows = HeldOut.checked(Normal(np.ones(1000), 1.0), y)
+    dealt, folds = deal(rows, 3, 0)
+    zeros = dealt.y == 0
+    shares = np.bincount(folds[zeros], dealt.weights[zeros]) / 700
+
+    assert dealt.weights.sum() == 1000
+    assert zeros.sum() == 3
+    # within five standard errors of a third
+    assert np.abs(shares - 1 / 3).max() < 5 * np.sqrt(2 / 9 / 700)
+    assert all(len(set(folds[dealt.y == value])) == 1 for value in set(y) - {0.0})
+
+
+def test_a_mass_is_dealt_as_its_weight_is(rng):
+    """A row of weight 700 is in every fold with the weight that 700 equal rows have there."""
+    values = rng.normal(size=300)
+    many = HeldOut.checked(Normal(np.ones(1000), 1.0), np.concatenate([np.zeros(700), values]))
+    weights = np.concatenate([[700.0], np.ones(300)])
+    one = HeldOut.checked(Normal(np.ones(301), 1.0), np.concatenate([[0.0], values]), weights)
+
+    (a, in_a), (b, in_b) = deal(many, 3, 0), deal(one, 3, 0)
+    assert_array_equal(a.y, b.y)
+    assert_array_equal(a.weights, b.weights)
+    assert_array_equal(in_a, in_b)

@@ -1,5 +1,6 @@
 """Calibrators: Distribution in, Distribution out."""
 
+from regcal.calibrators.agreement import DisagreementWarning
 from regcal.calibrators.auto import AutoCalibrator, CandidateScore
 from regcal.calibrators.base import (
     Calibrator,
@@ -31,6 +32,7 @@ __all__ = [
     "ConformalLevels",
     "DensityCalibrator",
     "DirichletCalibrator",
+    "DisagreementWarning",
     "GPCalibrator",
     "IdentityCalibrator",
     "ImpossibleOutcomesWarning",

@@ -25,7 +25,7 @@ from regcal.calibrators.observed import Observed
 from regcal.calibrators.sinh_arcsinh import SinhArcsinhCalibrator
 from regcal.calibrators.stack import Objective, StackCalibrator
 from regcal.calibrators.support import Support
-from regcal.calibrators.targets import Targets, dense_thresholds
+from regcal.calibrators.targets import Targets, points_over
 from regcal.covariates import Covariates
 from regcal.distributions import Distribution
 
@@ -77,10 +77,6 @@ _PRICE_OF_ONE = 1e-3
 
 # About the log of the smallest positive number.
 _IMPOSSIBLE = 700.0
-
-# Points at which CDFs are compared with outcomes for their CRPS, and how far beyond the outcomes
-# others lie, in ranges of the outcomes.
-_N_POINTS, _BEYOND = 64, 0.25 * 2.0 ** np.arange(9)
 
 
 @dataclass(frozen=True)
@@ -284,13 +280,13 @@ class AutoCalibrator(Calibrator):
         candidates = self._compared(observed)
         names = [name for name, _ in candidates]
         n_folds = 2 if rows.weights.sum() >= _MANY_ROWS else 3
-        folds = deal(rows, n_folds, self.random_state)
-        n_distinct = np.bincount(folds, minlength=n_folds).min()
+        rows, parts = _dealt(rows, n_folds, self.random_state)
+        n_distinct = np.bincount(parts, minlength=n_folds)[:n_folds].min()
         self.gain_ = 0.0
         if rows.weights.sum() < _FEWEST_ROWS or n_distinct < 2 or len(candidates) == 1:
             self.scores_ = _without_comparison(names)
         else:
-            judged_parts = _parts_to_judge(rows, folds)
+            judged_parts = _parts_to_judge(parts, n_folds)
             answers = []
             with Progress("auto", self.verbose) as progress:
                 for k, (name, one) in enumerate(candidates):
@@ -306,8 +302,8 @@ class AutoCalibrator(Calibrator):
         self.chosen_ = " + ".join(name for (name, _), _ in used)
         if len(used) == 1:
             return given_support(clone(used[0][0][1]), support)
-        parts, weights = zip(*used, strict=True)
-        return given_support(StackCalibrator(list(parts), list(weights)), support)
+        averaged, weights = zip(*used, strict=True)
+        return given_support(StackCalibrator(list(averaged), list(weights)), support)
 
     def _compared(self, observed: Observed) -> list[tuple[str, Calibrator]]:
         """Return the candidates for what was observed."""
@@ -374,12 +370,23 @@ def default_candidates(
 Predictions = Sequence[tuple[np.ndarray, Distribution]]
 
 
-def _parts_to_judge(rows: HeldOut, folds: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return for each part the rows to learn from, and those of the part that are judged."""
-    judged = deal(rows, -(-len(rows) // _MOST_ROWS), 1) == 0
+def _dealt(rows: HeldOut, n_folds: int, seed: int) -> tuple[HeldOut, np.ndarray]:
+    """Return rows dealt into parts, of which the first ones, as many as folds, are judged.
+
+    There are a few parts a fold where rows are many, unless few groups leave some without rows.
+    """
+    n_parts = n_folds * -(-len(rows) // _MOST_ROWS)
+    dealt, parts = deal(rows, n_parts, seed)
+    if n_parts > n_folds and np.bincount(parts, minlength=n_folds)[:n_folds].min() < 2:
+        return deal(rows, n_folds, seed)
+    return dealt, parts
+
+
+def _parts_to_judge(parts: np.ndarray, n_folds: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return for each fold the rows of others, to learn from, and those of it that are judged."""
     return [
-        (np.flatnonzero(folds != fold), np.flatnonzero((folds == fold) & judged))
-        for fold in np.unique(folds)
+        (np.flatnonzero(parts % n_folds != fold), np.flatnonzero(parts == fold))
+        for fold in range(n_folds)
     ]
 
 
@@ -428,7 +435,7 @@ class Judged(WithoutCaches):
         cls, answers: Sequence[Predictions], rows: HeldOut, support: Support, price: float
     ) -> "Judged":
         """Return the scores of predictions of what is behind outcomes seen through a support."""
-        points = _points_over(rows, support)
+        points = points_over(Targets.of_outcomes(rows.seen, rows.weights), support)
         rows = rows.through(support)
         lengths = np.sqrt(np.gradient(points))
         logs: list[Array] = []
@@ -533,19 +540,6 @@ class Judged(WithoutCaches):
             for name, log, one, pair, share in lines
         ]
         return table, float(gain) if averaged else 0.0
-
-
-def _points_over(rows: HeldOut, support: Support) -> Array:
-    """Return points over the range of outcomes and, ever fewer, beyond it, within the support."""
-    targets = Targets.of_outcomes(rows.seen, rows.weights)
-    width = targets.high - targets.low or 1.0
-    inside = np.array([targets.low])
-    if targets.low < targets.high:
-        inside = dense_thresholds(targets, _N_POINTS)
-    beyond = width * _BEYOND
-    points = np.concatenate([inside[0] - beyond[::-1], inside, inside[-1] + beyond])
-    low, high = support.ends
-    return np.unique(np.clip(points, low, high))
 
 
 def _without_infinities(rows: Array) -> Array:

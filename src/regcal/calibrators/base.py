@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, clone
 from threadpoolctl import ThreadpoolController
 
 from regcal._inspection import Auditable, FittedCard, check_has_learnt
+from regcal.calibrators.agreement import warn_of_disagreement
 from regcal.calibrators.cells import Coordinates
 from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.observed import Observed, check_observed
@@ -112,7 +113,8 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         observed = Observed.all_of(self, rows)
         self._forget()
         self.warn_of_impossible(observed.n_possible, observed.n_rows)
-        return self._learn(observed)
+        self._learn(observed).warn_of_disagreement(observed.rows_as_given)
+        return self
 
     def fit_rows(self, rows: HeldOut) -> Self:
         """Learn from rows that have been checked.
@@ -184,7 +186,8 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         before = self.observed_.n_rows - self.observed_.n_possible
         observed = self.observed_.add(dist, y, sample_weight, covariates)
         self.warn_of_impossible(observed.n_possible + before, observed.n_rows)
-        return self._learn(observed)
+        self._learn(observed).warn_of_disagreement(observed.rows_as_given)
+        return self
 
     def fit_batches(self, batches: Iterable[Sequence[Any]]) -> Self:
         """Learn from rows that come in batches, which are read once and not kept.
@@ -265,7 +268,8 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
             raise ValueError(msg)
         self._forget()
         self.warn_of_impossible(observed.n_possible, observed.n_rows)
-        return self._learn(observed)
+        self._learn(observed).warn_of_disagreement(observed.rows_as_given)
+        return self
 
     def warn_of_impossible(self, n_possible: int, n_rows: int) -> None:
         """Tell how many outcomes are left out because they have no density, if any are.
@@ -283,6 +287,20 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
                 "predictions, or take a calibrator of segments such as e-beta."
             )
             warnings.warn(msg, ImpossibleOutcomesWarning, stacklevel=3)
+
+    def warn_of_disagreement(self, rows: HeldOut) -> None:
+        """Tell when means or tails of rows that it was learnt from are clearly wrong.
+
+        Parameters
+        ----------
+        rows : HeldOut
+            As they were given.
+        """
+
+        def calibrated(some: HeldOut) -> Distribution:
+            return self.support_.through(self.transform_rows(some.dist, some.covariates))
+
+        warn_of_disagreement(calibrated, rows, self.support_, stacklevel=3)
 
     def transform(self, dist: Any, covariates: Any = None) -> Distribution:
         """Return the calibrated distributions of new predictions.

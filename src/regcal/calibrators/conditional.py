@@ -140,12 +140,12 @@ class ConditionalCalibrator(Calibrator):
     def _solve(self, observed: Observed) -> None:
         support = observed.targets.support
         rows = observed.modest_rows.merged()
+        n_folds = _N_FOLDS if len(rows) < _MANY_ROWS else _N_FOLDS_OF_MANY
+        rows, folds = deal(rows, n_folds, self.random_state)
         fits = {"none": self._fit_after(rows, None, support)}
         columns = self._columns(rows.dist, rows.covariates)
         learners = self._learners(columns)
         if columns is not None and rows.weights.sum() >= _FEWEST_ROWS:
-            n_folds = _N_FOLDS if len(rows) < _MANY_ROWS else _N_FOLDS_OF_MANY
-            folds = deal(rows, n_folds, self.random_state)
             seen = probits_of(rows.through(support))
             found = cross_fitted(list(learners.values()), columns, seen, folds)
             fits[" and ".join(learners)] = self._fit_after(rows, found, support)

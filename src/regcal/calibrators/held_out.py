@@ -26,6 +26,9 @@ _MAX_PARTS = 256
 # It is how many rows a short memory keeps.
 _NEXT_TO_NOTHING = 2.0**-14
 
+# So many equal rows, and such a share of all, are a mass.
+_FEWEST_OF_MASS, _SHARE_OF_MASS = 10.0, 0.02
+
 # Sampled rows of classes that cannot be joined are tabulated at these probits.
 _PROBITS = np.linspace(-6.0, 6.0, 97)
 
@@ -372,13 +375,29 @@ def _plain(dist: Distribution) -> Distribution:
     return Quantiles(ndtr(_PROBITS), dist.from_probit(_PROBITS[np.newaxis, :]))
 
 
-def deal(rows: HeldOut, n_folds: int, seed: int) -> np.ndarray:
-    """Return a fold per row, at random but for equal rows and for groups, which stay together."""
-    units = rows.distinct
-    if rows.groups is not None and np.ptp(rows.groups) > 0:
-        units = np.unique(rows.groups, return_inverse=True)[1]
-    order = np.random.default_rng(seed).permutation(int(units.max()) + 1)
-    return (order % n_folds)[units]
+def deal(rows: HeldOut, n_folds: int, seed: int) -> tuple[HeldOut, np.ndarray]:
+    """Return rows, and a fold for each: at random, but equal rows and groups stay together.
+
+    Many equal rows are a mass, which no fold may hold alone: what they weigh is dealt row by row,
+    and a row of each fold stands for its share.
+    """
+    units, grouped = rows.distinct, rows.groups is not None and np.ptp(rows.groups) > 0
+    if grouped:
+        units = np.unique(np.asarray(rows.groups), return_inverse=True)[1]
+    random = np.random.default_rng(seed)
+    folds = (random.permutation(int(units.max()) + 1) % n_folds)[units]
+    totals = np.bincount(units, rows.weights)
+    masses = np.flatnonzero(totals >= max(_FEWEST_OF_MASS, _SHARE_OF_MASS * totals.sum()))
+    if grouped or len(masses) == 0:
+        return rows, folds
+    single = np.flatnonzero(~np.isin(units, masses))
+    first = np.unique(units, return_index=True)[1][masses]
+    counts = random.multinomial(np.round(totals[masses]).astype(int), np.full(n_folds, 1 / n_folds))
+    mass, fold = np.nonzero(counts)
+    share = counts[mass, fold] / counts.sum(axis=1)[mass]
+    weights = np.concatenate([rows.weights[single], share * totals[masses][mass]])
+    divided = rows.take(np.concatenate([single, first[mass]])).reweighted(weights)
+    return divided, np.concatenate([folds[single], fold])
 
 
 def uniforms_of(rows: HeldOut) -> Array:

@@ -314,8 +314,8 @@ def _checked_bandwidth(bandwidth: Any) -> float:
 def choose_bandwidth(smoothing: Smoothing, rows: HeldOut) -> float:
     """Return the bandwidth with the best log score of rows that masses were not learnt from."""
     coordinates = smoothing.coordinates
+    rows, folds = deal(rows, _N_FOLDS, 0)
     segments = coordinates.segments(rows)
-    folds = deal(rows, _N_FOLDS, 0)
     kernels = [smoothing.kernel(bandwidth) for bandwidth in _BANDWIDTHS]
     gains = np.zeros(len(_BANDWIDTHS))
     for fold in np.unique(folds):

@@ -31,6 +31,10 @@ _SMALLEST_GAP = 1e-10
 # Dense thresholds between outcomes reach beyond them by this share of their range.
 _MARGIN = 0.05
 
+# Points at which CDFs are compared with outcomes, and how far beyond the outcomes others lie, in
+# ranges of the outcomes.
+_N_POINTS, _BEYOND = 64, 0.25 * 2.0 ** np.arange(9)
+
 # Those at quantiles keep this share of an equal step as their distance from the one before.
 _CLOSEST = 1e-3
 
@@ -261,6 +265,18 @@ def dense_thresholds(targets: Targets, count: int) -> Array:
     places = places[np.diff(places, prepend=-np.inf) > _CLOSEST * step]
     ends = targets.support.ends
     return targets.support.within(np.clip(targets.axis.inverse(places), *ends))
+
+
+def points_over(targets: Targets, support: Support) -> Array:
+    """Return points over the range of outcomes and, ever fewer, beyond it, within a support."""
+    width = targets.high - targets.low or 1.0
+    inside = np.array([targets.low])
+    if targets.low < targets.high:
+        inside = dense_thresholds(targets, _N_POINTS)
+    beyond = width * _BEYOND
+    points = np.concatenate([inside[0] - beyond[::-1], inside, inside[-1] + beyond])
+    low, high = support.ends
+    return np.unique(np.clip(points, low, high))
 
 
 def _outermost(one: Array, other: Array, direction: float) -> Array:

@@ -100,10 +100,11 @@ class CalibrationMonitor(Auditable, BaseEstimator):
         Probability of a false alarm, over all time.
     reference : int or array-like, default=400
         PIT values of rows that neither model nor calibrator has seen: the promise then
-        holds for any calibrator, and what is tested is whether later rows are as those. Or
-        a number: so many draws from the uniform distribution. The promise then holds for
-        predictions that are calibrated, and nearly for those of a calibrator that has learnt from
-        many rows. With 0, rows are compared with earlier rows alone.
+        holds for any calibrator, and what is tested is whether later rows are as those. Without
+        such rows, those that the calibrator has learnt from, and the model has not, serve nearly
+        as well for a simple one. Or a number: so many draws from the uniform distribution. The
+        promise then holds for predictions that are calibrated, and nearly for those of a calibrator
+        that has learnt from 500 rows or more. With 0, rows are compared with earlier rows alone.
     random_state : int, default=0
         For those draws, and where PIT values are equal.
 

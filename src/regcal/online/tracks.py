@@ -75,8 +75,10 @@ class Track:
         elif total < _FEWEST_ROWS:
             self.fitted, self.new = None, 0.0
         elif self.wanted() <= 0 and _teaches(self.observed):
+            # what it is worth is told by the scores of the rows to come, not by its own
             own = clone(self.observed.calibrator)
-            self.fitted, self.new = own.solve(self.observed.after(self.fitted)), 0.0
+            own.warn_of_impossible(self.observed.n_possible, self.observed.n_rows)
+            self.fitted, self.new = own._learn(self.observed.after(self.fitted)), 0.0
 
     def latent(self, rows: HeldOut) -> Distribution:
         """Return predictions of rows before they are seen through a support."""

@@ -327,6 +327,8 @@ class CalibratedRegressorCV(
         fitted = Parallel(n_jobs=self.n_jobs)(
             delayed(fitted_copy)(calibrator, part, self.support_) for part in parts
         )
+        for one, part in zip(fitted, parts, strict=True):
+            one.warn_of_disagreement(part)
         return [CalibratedModel(*pair) for pair in zip(models, fitted, strict=True)]
 
     def _warn_of_constant(self, parts: list[HeldOut]) -> None:

@@ -1,0 +1,212 @@
+"""Whether what was learnt agrees with the rows it was learnt from, in mean and tails."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from regcal._validation import Array
+from regcal.calibrators.held_out import HeldOut
+from regcal.calibrators.support import Support
+from regcal.calibrators.targets import Targets, points_over
+from regcal.distributions import Distribution
+
+# So many rows are looked at.
+_N_ROWS = 100
+
+# A mean may be off by this part of the standard deviation of outcomes, and by noise.
+_MEAN_OFF = 0.05
+
+# So many standard errors are noise. Rows that a map was learnt from agree with it better than new
+# ones, and many fits are made.
+_NOISE = 5.0
+
+# A tail may hold so many times what it should, or as much less; and what is further off than the
+# model itself is so many times as far off.
+_TIMES = 2.0
+
+# The outcomes that are expected beyond the largest one follow, if predictions are right, about an
+# exponential distribution of mean 1: more than this are seen once in 22 000 times.
+_BEYOND = 10.0
+
+# The shares of outcomes in the tails that are looked at, beside what lies beyond all of them.
+_TAIL = 0.05
+
+
+class DisagreementWarning(UserWarning):
+    """A calibrator disagrees with the rows it was learnt from, and more than the model itself.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import regcal
+    >>> with warnings.catch_warnings():  # to be stopped by it
+    ...     warnings.simplefilter("error", regcal.DisagreementWarning)
+    ...     scale = regcal.get_calibrator("scale").fit(regcal.Normal([0.0, 0.0], 1.0), [2.0, -2.0])
+    """
+
+
+@dataclass(frozen=True)
+class Averages:
+    """What predictions say of rows on average, with standard errors.
+
+    Parameters
+    ----------
+    mean, mean_error : float
+        By how much the mean of predictions exceeds that of the outcomes.
+    tails, tail_errors : ndarray of shape (n_places,)
+        The probability beyond some places.
+    """
+
+    mean: float
+    mean_error: float
+    tails: Array
+    tail_errors: Array
+
+
+@dataclass(frozen=True)
+class Tails:
+    """The tails of outcomes: from where on, on which side, and which share of outcomes is there."""
+
+    places: Array
+    signs: Array
+    shares: Array
+
+    @classmethod
+    def of(cls, targets: Targets, support: Support) -> "Tails":
+        """Return what lies beyond all outcomes, and the outer 5 % of them, on either side."""
+        half = 0.5 * support.step
+        shares = np.cumsum(targets.weights) / targets.weights.sum()
+        at = np.searchsorted(shares, [_TAIL, 1.0 - _TAIL])
+        low, high = targets.values[np.minimum(at, len(shares) - 1)]
+        places = np.array(
+            [
+                np.nextafter(targets.low - half, -np.inf),
+                low + half,
+                high + half,
+                targets.high + half,
+            ]
+        )
+        below = targets.share_below(places)
+        signs = np.array([-1.0, -1.0, 1.0, 1.0])
+        shares = np.where(signs < 0, below, 1.0 - below)
+        return cls(places, signs, np.clip(shares, 0.0, 1.0))  # of weights that sum to nearly 1
+
+    def beyond(self, dist: Distribution) -> Array:
+        """Return the probabilities of the tails, (n_rows, n_places)."""
+        below = dist.cdf(self.places[np.newaxis, :])
+        return np.where(self.signs < 0, below, 1.0 - below)
+
+
+def warn_of_disagreement(
+    calibrated: Callable[[HeldOut], Distribution], rows: HeldOut, support: Support, stacklevel: int
+) -> None:
+    """Tell when calibrated predictions of rows disagree with their outcomes, beyond noise.
+
+    Means and tails of a hundred rows are looked at. Nothing is told of what was about as wrong
+    before, nor where not all outcomes were seen exactly.
+
+    Parameters
+    ----------
+    calibrated : callable
+        Calibrates the predictions of rows.
+    rows : HeldOut
+        Those that a calibrator was learnt from, as they were given.
+    support : Support
+    stacklevel : int
+        As for `warnings.warn`.
+    """
+    if rows.constant or not rows.seen.exact_rows.all():
+        return
+    targets = Targets.of_outcomes(rows.seen, rows.weights)
+    tails = Tails.of(targets, support)
+    some = rows.take(_spread_out(rows))
+    points = points_over(targets, support)
+    n_rows = float(rows.weights.sum() ** 2 / (rows.weights**2).sum())  # of equal weight
+    root = np.sqrt(min(len(some), n_rows))
+    allowed = Allowed(float(some.y.std()), tails.shares, n_rows)
+    after = _averages(calibrated(some), some.y, root, points, tails)
+    if not allowed.exceeded(after).any():
+        return
+    before = _averages(support.through(some.dist), some.y, root, points, tails)
+    found = allowed.exceeded(after) & allowed.further_off(after, before)
+    if found.any():
+        mean = np.average(rows.y, weights=rows.weights)
+        words = "; ".join(_described(found, mean, after, tails))
+        msg = (
+            f"The calibrated predictions disagree with the rows they were learnt from: {words}. "
+            'Compare methods with "auto", pass support= if outcomes end somewhere, and check that '
+            "these rows are like those to come."
+        )
+        warnings.warn(msg, DisagreementWarning, stacklevel=stacklevel + 1)
+
+
+def _spread_out(rows: HeldOut) -> np.ndarray:
+    """Return places of rows at equal steps of weight, in the order of outcomes."""
+    order = np.argsort(rows.y, kind="stable")
+    shares = np.cumsum(rows.weights[order])
+    count = min(_N_ROWS, len(rows))
+    levels = (np.arange(count) + 0.5) / count
+    return order[np.minimum(np.searchsorted(shares, levels * shares[-1]), len(rows) - 1)]
+
+
+def _averages(dist: Distribution, y: Array, root: float, points: Array, tails: Tails) -> Averages:
+    """Return averages over rows, with errors that fall with the root of their number."""
+    # E Y - y is the integral of 1(y <= t) - P(Y <= t)
+    below = y[:, np.newaxis] <= points
+    with np.errstate(all="ignore"):  # functions of users may overflow far out
+        excess = (below - dist.cdf(points[np.newaxis, :])) @ np.gradient(points)
+        beyond = tails.beyond(dist)
+    return Averages(
+        float(excess.mean()),
+        float(excess.std() / root),
+        beyond.mean(axis=0),
+        beyond.std(axis=0) / root,
+    )
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """How far averages may be from outcomes.
+
+    Parameters
+    ----------
+    spread : float
+        Standard deviation of outcomes.
+    shares : ndarray of shape (n_places,)
+        Of outcomes in tails.
+    n_rows : float
+        How many rows the shares are of.
+    """
+
+    spread: float
+    shares: Array
+    n_rows: float
+
+    def exceeded(self, found: Averages) -> np.ndarray:
+        """Return whether the mean, and each tail, are further off than is allowed."""
+        mean = abs(found.mean) > _MEAN_OFF * self.spread + _NOISE * found.mean_error
+        variance = self.shares * (1.0 - self.shares) / self.n_rows + found.tail_errors**2
+        noise = _NOISE * np.sqrt(variance) + _BEYOND / self.n_rows
+        much = found.tails > _TIMES * self.shares + noise
+        little = found.tails < self.shares / _TIMES - noise
+        return np.array([mean, *(much | little)])
+
+    def further_off(self, one: Averages, other: Averages) -> np.ndarray:
+        """Return whether the mean, and each tail, are clearly further off than others."""
+        mean = abs(one.mean) > _TIMES * abs(other.mean)
+        tails = np.abs(one.tails - self.shares) > _TIMES * np.abs(other.tails - self.shares)
+        return np.array([mean, *tails])
+
+
+def _described(found: np.ndarray, mean: float, averages: Averages, tails: Tails) -> Iterator[str]:
+    """Yield in words what is off."""
+    if found[0]:
+        yield f"their mean is {mean + averages.mean:.4g}, that of the outcomes {mean:.4g}"
+    for k in np.flatnonzero(found[1:]):
+        side = "<" if tails.signs[k] < 0 else ">"
+        yield (
+            f"P(Y {side} {tails.places[k]:.4g}) is {averages.tails[k]:.2g} on average, the share "
+            f"of such outcomes {tails.shares[k]:.2g}"
+        )

@@ -1,0 +1,165 @@
+"""A fit tells when its result disagrees with the rows it was learnt from."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from rows import normal_rows
+from scipy import stats
+from sklearn.linear_model import LinearRegression
+
+import regcal
+from regcal import CalibratedRegressorCV, Calibrator, DisagreementWarning, Normal, Outcomes
+from regcal.calibrators import Support, Targets
+from regcal.calibrators.agreement import Allowed, Tails, _averages
+from regcal.calibrators.targets import points_over
+
+
+class Moved(Calibrator):
+    """Moves predictions by a number of their standard deviations, and stretches them."""
+
+    def __init__(self, shift=0.0, factor=1.0, *, support=None, step=None):
+        self.shift = shift
+        self.factor = factor
+        self.support = support
+        self.step = step
+
+    def _solve(self, observed):
+        pass
+
+    def _transform(self, dist, covariates):
+        return Normal(dist.loc + self.shift * dist.scale, dist.scale * self.factor)
+
+
+def said(fit):
+    """Return what is told of disagreement."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", DisagreementWarning)
+        fit()
+    return [str(one.message) for one in told if one.category is DisagreementWarning]
+
+
+@pytest.mark.parametrize(("shift", "factor"), [(0.0, 1.0), (0.1, 1.0), (0.0, 1.2), (0.0, 0.8)])
+def test_small_errors_are_noise(rng, shift, factor):
+    """What a hundred rows cannot tell from chance is not told."""
+    assert not said(lambda: Moved(shift, factor).fit(*normal_rows(rng, 2000)))
+
+
+def test_a_wrong_mean_is_told_with_its_numbers(rng):
+    """Predictions that are moved by 3 have a mean that is 3 too large."""
+    dist, y = normal_rows(rng, 2000)
+    (message,) = said(lambda: Moved(3.0).fit(dist, y))
+    predicted = float(message.split("their mean is ")[1].split(",")[0])
+
+    assert_allclose(predicted - y.mean(), 3.0, atol=0.05)
+    assert f"that of the outcomes {y.mean():.4g}" in message
+
+
+@pytest.mark.parametrize("factor", [4.0, 0.1])
+def test_wrong_tails_are_told(rng, factor):
+    """A spread that is far from right shows in the tails, not in the mean."""
+    (message,) = said(lambda: Moved(0.0, factor).fit(*constant_rows(rng, 8000)))
+
+    assert "P(Y <" in message
+    assert "P(Y >" in message
+    assert "their mean" not in message
+
+
+def constant_rows(rng, n):
+    return Normal(np.zeros(n), 1.0), rng.normal(size=n)
+
+
+def test_what_was_as_wrong_before_is_not_told(rng):
+    """The identity, and a factor for a shift, leave errors of the model: they make none."""
+    dist, y = normal_rows(rng, 500)
+
+    for name in ("identity", "scale"):
+        assert not said(lambda name=name: regcal.get_calibrator(name).fit(dist, y + 1.0))
+
+
+def test_a_method_that_cannot_be_right_is_told_of(rng):
+    """Where outcomes pile up at 0, a factor alone moves the mean by stretching what is above."""
+    y = np.where(rng.random(800) < 0.85, 0.0, rng.exponential(30.0, 800))
+    dist = Normal(np.full(800, 4.5), 3.0)
+
+    assert said(lambda: regcal.get_calibrator("scale").fit(dist, y))
+    assert not said(lambda: regcal.get_calibrator("gp-density").fit(dist, y))
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        lambda one, dist, y: one.fit(dist, y),
+        lambda one, dist, y: one.partial_fit(dist, y),
+        lambda one, dist, y: one.fit_batches([(dist[:90], y[:90]), (dist[90:], y[90:])]),
+        lambda one, dist, y: one.solve(one.new_observed().add(dist, y)),
+    ],
+    ids=["fit", "partial_fit", "fit_batches", "solve"],
+)
+def test_every_way_to_fit_tells(rng, fit):
+    """All of them end with the same look, and say the same."""
+    dist, y = normal_rows(rng, 300)
+
+    assert said(lambda: fit(Moved(3.0), dist, y)) == said(lambda: Moved(3.0).fit(dist, y))
+
+
+@pytest.mark.parametrize("ensemble", [False, True])
+def test_a_regressor_tells(rng, ensemble):
+    """What is learnt from folds is looked at as well."""
+    X = rng.normal(size=(300, 1))
+    model = regcal.NormalResidualRegressor(LinearRegression())
+    y = X[:, 0] + rng.normal(size=300)
+
+    with pytest.warns(DisagreementWarning, match="their mean is"):
+        CalibratedRegressorCV(model, Moved(3.0), ensemble=ensemble).fit(X, y)
+
+
+def test_rows_count_by_their_weight(rng):
+    """Predictions are judged by the rows that count."""
+    dist, y = normal_rows(rng, 400)
+    first = np.arange(400) < 100
+    y[first] += 3.0
+
+    assert said(lambda: Moved(3.0).fit(dist, y))
+    assert not said(lambda: Moved(3.0).fit(dist, y, np.where(first, 1.0, 1e-6)))
+
+
+def test_censored_rows_are_not_judged(rng):
+    """Nobody knows the mean of what was not seen."""
+    dist, y = normal_rows(rng, 300)
+    seen = Outcomes.right_censored(y, rng.random(300) < 0.5)
+
+    assert not said(lambda: Moved(3.0).fit(dist, seen))
+
+
+def test_averages_are_those_of_the_distributions(rng):
+    """Mean and tails agree with closed forms, also for skewed targets."""
+    sigma, y = 1.2, np.exp(1.2 * rng.normal(size=100))
+    dist = regcal.ScipyDistribution(stats.lognorm(s=sigma, scale=np.ones(100)))
+    targets = Targets.of(y)
+    tails = Tails.of(targets, Support())
+    found = _averages(dist, y, 10.0, points_over(targets, Support()), tails)
+
+    assert_allclose(found.mean, np.exp(0.5 * sigma**2) - y.mean(), atol=0.03)
+    assert_allclose(tails.shares, [0.0, 0.05, 0.05, 0.0], atol=1e-12)
+    lognormal = stats.lognorm(s=sigma)
+    expected = [*lognormal.cdf(tails.places[:2]), *lognormal.sf(tails.places[2:])]
+    assert_allclose(found.tails, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("noise", [stats.norm(), stats.expon(), stats.t(3)])
+def test_right_predictions_are_hardly_ever_suspected(rng, noise):
+    """Of 150 small worlds whose predictions are right, at most one looks wrong."""
+    alarms = 0
+    for _ in range(150):
+        n = int(rng.integers(5, 300))
+        y = noise.rvs(size=n, random_state=rng)
+        dist = regcal.ScipyDistribution(noise)
+        targets = Targets.of(y)
+        tails = Tails.of(targets, Support())
+        points = points_over(targets, Support())
+        found = _averages(dist, y, np.sqrt(n), points, tails)
+        alarms += Allowed(y.std(), tails.shares, n).exceeded(found).any()
+
+    assert alarms <= 1
