@@ -334,7 +334,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
                 "threshold error": own["threshold error"].mean(),
                 "worst mean": own["mean off"].abs().max(),
                 "mean wrong": int(mean_wrong(own).sum()),
-                "beyond": own["beyond"].median(),
+                "beyond": own["beyond"].quantile(),
                 "too far": int((own["beyond"] > MOST_BEYOND).sum()),
                 "cells": len(own),
                 "seconds": own["seconds"].median(),
