@@ -7,20 +7,26 @@ Writes what it measures to the screen, one table a part:
 
 fires
     Forest fires, Bayesian ridge, five folds outside and held-out rows of three inside: CRPS, the
-    probability of no damage against its share, and the log loss of "damage or not".
+    probability of no damage against its share, and the log loss of "damage or not". Means of five
+    shuffles of the folds outside, and of the probability also the first shuffle alone.
 rain
-    Ensembles whose draws are about half zeros, simulated, and the ensemble of RainIbk: the
-    probability of no rain on new rows, mass below 0, log score and log loss of "rain or not".
+    Ensembles whose draws are about half zeros, simulated, and the ensemble of RainIbk, judged on
+    later days and on days between: the probability of no rain on new rows, mass below 0, log score
+    and log loss of "rain or not".
 censoring
     Simulated right-censoring of about half of the rows: the gain in log score on new, uncensored
-    rows as a share of the gain that uncensored calibration rows give.
+    rows, in nats and as a share of the gain that uncensored calibration rows give; and the
+    difference of the two on new rows that are censored like those that were learnt from, which is
+    all that a user can see.
 survival
     gbsg, rotterdam and flchain: a proportional-hazards model and boosted trees (scikit-survival)
-    before and after, and hazardous' recalibration. Censored log score, Kaplan-Meier error, invalid
+    before and after, and hazardous' recalibration. Censored log score, Kaplan-Meier error, its
+    difference to that of the uncalibrated model with a standard error (rows drawn anew), invalid
     curves.
 counts
     Doctor visits and articles of biochemists, step=1: CRPS, log score, the largest error of
-    P(Y <= k) over all k that occur, and the number of k at which it is larger than the base's.
+    P(Y <= k) over all k that occur, the number of k at which it is larger than the base's, and the
+    largest such difference in its standard errors.
 detection
     The ends that are found on the paper's and the development sets.
 """
@@ -41,6 +47,7 @@ from regcal.calibrators import Targets
 
 METHODS = ("identity", "scale", "pit", "e-beta", "gpc", "gp-density", "auto")
 FOLDS = 5
+SHUFFLES = 5
 
 
 def folds(n: int, count: int = FOLDS, seed: int = 0) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -63,26 +70,30 @@ def fires() -> None:
     data = datasets.load_forest_fires()
     lines = []
     for method in ("climatology", *METHODS):
-        parts = []
-        for train, test in folds(len(data.y)):
-            if method == "climatology":
-                draws = np.sort(data.y[train])
-                y = data.y[test][:, np.newaxis]
-                own = np.abs(draws - y).mean(axis=1)
-                spread = np.abs(draws[:, np.newaxis] - draws).mean() / 2
-                zero = np.full(len(test), np.mean(draws == 0))
-                parts.append((own - spread, zero, data.y[test] == 0))
-                continue
-            model = regcal.CalibratedRegressorCV(BayesianRidge(), method)
-            dist = model.fit(data.X[train], data.y[train]).predict_dist(data.X[test])
-            zero = dist.cdf(0.0)
-            parts.append((regcal.crps(data.y[test], dist), zero, data.y[test] == 0))
-        crps, zero, seen = (np.concatenate(column) for column in zip(*parts, strict=True))
-        lines.append(
-            f"{method:12} {crps.mean():7.3f} {zero.mean() - seen.mean():+8.3f} "
-            f"{log_loss(seen, zero):9.3f}"
-        )
-    show("forest fires, BRR", f"{'method':12} {'CRPS':>7} {'P(0)-obs':>8} {'log loss':>9}", lines)
+        shuffles = []
+        for seed in range(SHUFFLES):
+            parts = [_of_fires(method, data, *fold) for fold in folds(len(data.y), seed=seed)]
+            crps, zero, seen = (np.concatenate(column) for column in zip(*parts, strict=True))
+            shuffles.append((crps.mean(), zero.mean() - seen.mean(), log_loss(seen, zero)))
+        crps, off, loss = np.mean(shuffles, axis=0)
+        first = shuffles[0][1]
+        lines.append(f"{method:12} {crps:7.3f} {off:+8.3f} {first:+8.3f} {loss:9.3f}")
+    head = f"{'method':12} {'CRPS':>7} {'P(0)-obs':>8} {'of one':>8} {'log loss':>9}"
+    show(f"forest fires, BRR, means of {SHUFFLES} shuffles of the folds", head, lines)
+    print(f"standard error of the share of zeros: {0.5 / np.sqrt(len(data.y)):.3f}")
+
+
+def _of_fires(method: str, data, train: np.ndarray, test: np.ndarray) -> tuple:
+    """Return CRPS, the probability of no damage, and whether there was none, on new rows."""
+    y = data.y[test]
+    if method == "climatology":
+        draws = data.y[train]
+        own = np.abs(draws - y[:, np.newaxis]).mean(axis=1)
+        spread = np.abs(draws[:, np.newaxis] - draws).mean() / 2
+        return own - spread, np.full(len(test), np.mean(draws == 0)), y == 0
+    model = regcal.CalibratedRegressorCV(BayesianRidge(), method)
+    dist = model.fit(data.X[train], data.y[train]).predict_dist(data.X[test])
+    return regcal.crps(y, dist), dist.cdf(0.0), y == 0
 
 
 # -------------------------------------------------------------------------------------------- rain
@@ -98,33 +109,41 @@ def simulated_rain(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def rain() -> None:
-    draws, y = simulated_rain(800, 0)
-    new_draws, new_y = simulated_rain(1000, 1)
-    _rain_table("simulated ensembles", (draws, y), (new_draws, new_y))
+    _rain_table("simulated ensembles", [(simulated_rain(800, 0), simulated_rain(1000, 1))])
     data = load_devset("rain")
-    ensemble = data.X.filter(like="rainfc").to_numpy()
-    ensemble, seen = ensemble[::5], data.y[::5]
+    ensemble, seen = data.X.filter(like="rainfc").to_numpy()[::5], data.y[::5]
     half = len(ensemble) // 2
-    _rain_table(
-        "every fifth day of RainIbk, second half by time",
-        *((ensemble[part], seen[part]) for part in (slice(half), slice(half, None))),
+    by_time, in_turn = (
+        [(ensemble[part], seen[part]) for part in parts]
+        for parts in ((slice(half), slice(half, None)), (slice(0, None, 2), slice(1, None, 2)))
     )
+    _rain_table("every fifth day of RainIbk, second half by time", [tuple(by_time)])
+    both_ways = [tuple(in_turn), tuple(in_turn[::-1])]
+    _rain_table("every fifth day of RainIbk, from every other one to those between", both_ways)
 
 
-def _rain_table(title: str, known: tuple, new: tuple) -> None:
-    share = np.mean(known[0] == 0)
+def _rain_table(title: str, splits: list) -> None:
+    """Show scores of new rows, of all splits into rows to learn from and new ones."""
+    y = np.concatenate([new[1] for _, new in splits])
     lines = []
     for method in METHODS:
-        cal = regcal.get_calibrator(method).fit(regcal.Samples(known[0]), known[1])
-        dist = cal.transform(regcal.Samples(new[0]))
-        zero = dist.cdf(0.0)
+        parts = []
+        for (draws, known), (new_draws, new) in splits:
+            cal = regcal.get_calibrator(method).fit(regcal.Samples(draws), known)
+            dist = cal.transform(regcal.Samples(new_draws))
+            parts.append((regcal.log_score(new, dist), dist.cdf(0.0), dist.cdf(-1e-9)))
+        score, zero, below = (np.concatenate(column) for column in zip(*parts, strict=True))
         lines.append(
-            f"{method:12} {regcal.log_score(new[1], dist).mean():7.3f} "
-            f"{log_loss(new[1] == 0, zero):9.3f} "
-            f"{zero.mean() - np.mean(new[1] == 0):+8.3f} {dist.cdf(-1e-9).max():9.2g}"
+            f"{method:12} {score.mean():7.3f} {log_loss(y == 0, zero):9.3f} "
+            f"{zero.mean() - np.mean(y == 0):+8.3f} {below.max():9.2g}"
         )
     head = f"{'method':12} {'log':>7} {'log loss':>9} {'P(0)-obs':>8} {'below 0':>9}"
-    show(f"{title}, {100 * share:.0f} % of draws 0", head, lines)
+    learnt = np.concatenate([known[1] for known, _ in splits])
+    draws = 100 * np.mean(np.concatenate([known[0] for known, _ in splits]) == 0)
+    dry = (
+        f"{100 * np.mean(learnt == 0):.1f} % of days dry when learnt, {100 * np.mean(y == 0):.1f} %"
+    )
+    show(f"{title}: {draws:.0f} % of draws 0, {dry} when judged", head, lines)
 
 
 # --------------------------------------------------------------------------------------- censoring
@@ -143,28 +162,49 @@ def censored_world(kind: str, n: int, seed: int):
 
 
 def censoring() -> None:
-    lines = []
-    for kind in ("too narrow", "skewed", "by level"):
-        for seed in range(3):
-            dist, y, limit = censored_world(kind, 1500, seed)
-            new, new_y, _ = censored_world(kind, 4000, 100 + seed)
-            seen = regcal.Outcomes.right_censored(np.minimum(y, limit), y <= limit)
-            before = regcal.log_score(new_y, new).mean()
-            shares = []
-            for method in METHODS[1:]:
-                gains = [
-                    regcal.log_score(
-                        new_y, regcal.get_calibrator(method).fit(dist, known).transform(new)
-                    ).mean()
-                    - before
-                    for known in (y, seen)
-                ]
-                shares.append(gains[1] / gains[0])
-            censored = 1.0 - seen.exact_rows.mean()
-            cells = " ".join(f"{share:10.3f}" for share in shares)
-            lines.append(f"{kind:11} {100 * censored:4.0f} % {cells}")
-    head = f"{'world':11} {'cens.':>6} " + " ".join(f"{name:>10}" for name in METHODS[1:])
-    show("share of the uncensored gain", head, lines)
+    tables: dict[str, list] = {
+        "gain in nats from uncensored rows": [],
+        "gain in nats from censored rows": [],
+        "share of the uncensored gain": [],
+        "nats ahead of learning from uncensored rows, on new rows that are censored alike": [],
+    }
+    worlds = []
+    for kind, seed in product(("too narrow", "skewed", "by level"), range(3)):
+        dist, y, limit = censored_world(kind, 1500, seed)
+        new, new_y, new_limit = censored_world(kind, 4000, 100 + seed)
+        seen, new_seen = (_censored(*rows) for rows in ((y, limit), (new_y, new_limit)))
+        # methods × what they were learnt from × what they are judged on
+        gains = np.array(
+            [
+                [_gains(method, dist, known, new, (new_y, new_seen)) for known in (y, seen)]
+                for method in METHODS[1:]
+            ]
+        )
+        full, censored = gains[:, 0], gains[:, 1]
+        share, ahead = censored[:, 0] / full[:, 0], censored[:, 1] - full[:, 1]
+        rows = (full[:, 0], censored[:, 0], share, ahead)
+        for table, row in zip(tables.values(), rows, strict=True):
+            table.append(row)
+        worlds.append(f"{kind:11} {100 * (1.0 - seen.exact_rows.mean()):4.0f} %")
+    head = f"{'world':18} " + " ".join(f"{name:>10}" for name in METHODS[1:])
+    for title, table in tables.items():
+        lines = [
+            f"{world:18} " + " ".join(f"{cell:10.3f}" for cell in row)
+            for world, row in zip((*worlds, "mean"), (*table, np.mean(table, axis=0)), strict=True)
+        ]
+        show(title, head, lines)
+
+
+def _censored(y: np.ndarray, limit: np.ndarray) -> regcal.Outcomes:
+    return regcal.Outcomes.right_censored(np.minimum(y, limit), y <= limit)
+
+
+def _gains(method: str, dist, known, new, judged: tuple) -> list[float]:
+    """Return the gain in log score over no calibration, by outcomes of new rows."""
+    calibrated = regcal.get_calibrator(method).fit(dist, known).transform(new)
+    return [
+        float((regcal.log_score(y, calibrated) - regcal.log_score(y, new)).mean()) for y in judged
+    ]
 
 
 # ---------------------------------------------------------------------------------------- survival
@@ -191,6 +231,7 @@ def survival() -> None:
         X = data.X.to_numpy()
         X = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9)
         scores: dict[str, list] = {method: [] for method in (*methods, "hazardous")}
+        judged: list = []
         for train, test in folds(len(y), 3):
             inner = np.array_split(np.random.default_rng(0).permutation(train), 2)
             model.fit(X[inner[0]], y[inner[0]])
@@ -203,20 +244,26 @@ def survival() -> None:
                 dist = cal.transform(new)
                 survival = dist.sf(times[np.newaxis, :])
                 score = regcal.log_score(seen, dist)
-                scores[method].append((score, _km_error(survival, y[test], times), survival))
+                scores[method].append((score, survival))
             before = [dist.sf(times[np.newaxis, :]) for dist in (new, known)]
             peer = recalibrated(*before, _frame(y[inner[1]]), times)
-            scores["hazardous"].append((np.full(1, np.nan), _km_error(peer, y[test], times), peer))
+            scores["hazardous"].append((np.full(1, np.nan), peer))
+            judged.append((y[test], times))
+        of_base = _km_errors([curves for _, curves in scores["uncalibrated"]], judged)
         for method, parts in scores.items():
-            score, error, curves = zip(*parts, strict=True)
+            score, curves = zip(*parts, strict=True)
+            errors = _km_errors(curves, judged)
+            more, *redrawn = np.mean(errors - of_base, axis=0)
             invalid = np.mean([_invalid(one).mean() for one in curves])
             lines.append(
                 f"{name:13} {base:8} {method:13} {np.concatenate(score).mean():9.4f} "
-                f"{np.mean(error):8.4f} {100 * invalid:8.1f} %"
+                f"{errors[:, 0].mean():8.4f} {more:+8.4f} {np.std(redrawn):7.4f} "
+                f"{100 * invalid:8.1f} %"
             )
     show(
         "survival",
-        f"{'set':13} {'base':8} {'method':13} {'log score':>9} {'KM error':>8} {'invalid':>10}",
+        f"{'set':13} {'base':8} {'method':13} {'log score':>9} {'KM error':>8} {'to base':>8} "
+        f"{'s.e.':>7} {'invalid':>10}",
         lines,
     )
 
@@ -232,6 +279,16 @@ def _curves(model, X: np.ndarray) -> regcal.Distribution:
     open_end = np.concatenate([masses, survival[:, steps[-1]][:, np.newaxis]], axis=1)
     edges = np.append(times[steps], np.inf)
     return regcal.Histogram(edges, np.maximum(open_end, 1e-9) / open_end.sum(axis=1, keepdims=True))
+
+
+def _km_errors(curves, judged: list, draws: int = 20) -> np.ndarray:
+    """Return Kaplan-Meier errors, folds × draws: of the rows, and of rows drawn anew from them."""
+    errors = []
+    for survival, (y, times) in zip(curves, judged, strict=True):
+        rng = np.random.default_rng(0)  # the same draws for all methods
+        rows = [np.arange(len(y)), *rng.integers(len(y), size=(draws, len(y)))]
+        errors.append([_km_error(survival[some], y[some], times) for some in rows])
+    return np.array(errors)
 
 
 def _km_error(survival: np.ndarray, y: np.ndarray, times: np.ndarray, bins: int = 5) -> float:
@@ -269,34 +326,43 @@ def counts() -> None:
     for name in ("doctor visits", "articles"):
         data = load_devset(name)
         X, y = data.X.to_numpy(), data.y
-        of_base: list = []
+        ks = np.unique(y)[:-1]
+        of_base = np.empty(0)
         for method in METHODS:
-            parts = []
+            crps, score, errors = np.empty(len(y)), np.empty(len(y)), np.empty((len(y), len(ks)))
             for train, test in folds(len(y), 3):
                 model = regcal.NormalResidualRegressor(HistGradientBoostingRegressor(max_iter=50))
                 model = regcal.CalibratedRegressorCV(model, method, step=1.0)
-                parts.append((test, model.fit(X[train], y[train]).predict_dist(X[test])))
-            crps = np.concatenate([regcal.crps(y[test], dist) for test, dist in parts])
-            score = np.concatenate([regcal.log_score(y[test], dist) for test, dist in parts])
-            ks = np.unique(y)[:-1]
-            errors = [
-                abs(
-                    np.concatenate([dist.cdf(k) for _, dist in parts]).mean()
-                    - np.mean(y[np.concatenate([test for test, _ in parts])] <= k)
+                dist = model.fit(X[train], y[train]).predict_dist(X[test])
+                crps[test], score[test] = (
+                    regcal.crps(y[test], dist),
+                    regcal.log_score(y[test], dist),
                 )
-                for k in ks
-            ]
-            of_base = of_base or errors
-            worse = np.count_nonzero(np.array(errors) > np.array(of_base))
+                errors[test] = dist.cdf(ks[np.newaxis, :]) - (y[test, np.newaxis] <= ks)
+            of_base = of_base if len(of_base) else errors
+            worse, by = _worse(errors, of_base)
             lines.append(
-                f"{name:14} {method:12} {crps.mean():7.4f} {score.mean():8.4f} {max(errors):8.4f} "
-                f"{worse:3d} of {len(ks)}"
+                f"{name:14} {method:12} {crps.mean():7.4f} {score.mean():8.4f} "
+                f"{np.abs(errors.mean(axis=0)).max():8.4f} {worse:3d} of {len(ks)} {by:6.1f}"
             )
     show(
         "counts, boosting with normal residuals, step=1",
-        f"{'set':14} {'method':12} {'CRPS':>7} {'log':>8} {'P(<=k)':>8} worse",
+        f"{'set':14} {'method':12} {'CRPS':>7} {'log':>8} {'P(<=k)':>8} worse at k  by s.e.",
         lines,
     )
+
+
+def _worse(errors: np.ndarray, of_base: np.ndarray) -> tuple[int, float]:
+    """Return at how many k the error of P(Y <= k) is larger than the base's, and by how much.
+
+    The largest difference over all k is in its paired standard errors: rows of `errors` are the
+    probabilities of rows less what was seen.
+    """
+    sizes = [np.sign(each.mean(axis=0)) * each for each in (errors, of_base)]
+    more = sizes[0] - sizes[1]
+    mean, deviation = more.mean(axis=0), more.std(axis=0) / np.sqrt(len(more))
+    worse = mean > 0
+    return int(worse.sum()), float(np.max(mean[worse] / deviation[worse], initial=0.0))
 
 
 # --------------------------------------------------------------------------------------- detection

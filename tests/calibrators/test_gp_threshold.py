@@ -89,6 +89,19 @@ def test_zero_prior_fades_into_the_base(rng):
     assert_allclose(calibrated.logpdf(far), dist[:5].logpdf(far), rtol=1e-9)
 
 
+def test_the_probability_of_an_end_is_the_one_that_was_learnt():
+    """What the map says beyond an end, where nothing is seen, does not change P(Y = end)."""
+    rng = np.random.default_rng(4)
+    y = np.where(rng.random(400) < 0.5, 0.0, np.exp(rng.normal(1.0, 1.5, 400)))
+    # three models that differ much in their spread, as those of folds do with heavy tails
+    dist = Normal(np.resize([10.0, 12.0, 15.0], 400), np.resize([30.0, 50.0, 80.0], 400))
+    calibrator = GPCalibrator().fit(dist, y)
+
+    learnt = calibrator.calibration_map(0.0, dist.cdf(0.0))
+
+    assert_allclose(calibrator.transform(dist).mass(0.0), learnt, atol=0.03)
+
+
 def test_prediction_thresholds_give_steps(rng):
     """The density is constant between the thresholds, where the CDF is the smooth one's."""
     dist, y = normal_rows(rng, 200, scale=2.0)

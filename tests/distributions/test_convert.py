@@ -216,6 +216,16 @@ def test_list_of_frozen_distributions():
     assert_same(regcal.as_distribution(pytest.importorskip("pandas").Series(objects)), GAMMA)
 
 
+def test_counts_of_scipy_are_refused_with_a_way_out(rng):
+    """The way that the message names leads to a distribution of as many rows."""
+    frozen = scipy.stats.poisson([1.0, 20.0])
+
+    with pytest.raises(TypeError, match=r"rv_discrete_frozen.*rvs\(\(1000, n_rows\)\)\.T"):
+        regcal.as_distribution(frozen)
+    draws = regcal.Samples(frozen.rvs((1000, 2), random_state=rng).T)
+    assert_allclose(draws.mean(), [1.0, 20.0], rtol=0.1)
+
+
 def test_list_of_histograms_of_scipy(rng):
     """They need no freezing."""
     parts = [scipy.stats.rv_histogram(np.histogram(rng.normal(size=50))) for _ in range(3)]

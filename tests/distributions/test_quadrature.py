@@ -8,7 +8,14 @@ from scipy.special import ndtr
 
 import regcal
 from regcal.distributions import Transformed
-from regcal.distributions._quadrature import ALONG_PROBITS, in_parts, panels_between, refined
+from regcal.distributions._quadrature import (
+    ALONG_PROBITS,
+    Effort,
+    Score,
+    cut_panels,
+    panels_between,
+    refined,
+)
 from regcal.maps import ScaleMap
 
 
@@ -47,34 +54,92 @@ def test_the_error_estimate_tells_smooth_values_from_steps():
     """An exponential's estimate is its error; a step's is as large as the panel."""
     edges = np.array([[0.0, 0.5, 1.0]])
     points, lengths = ALONG_PROBITS.between(edges)
-    widths = np.diff(edges)
+    widths, even = np.diff(edges), np.zeros((1, 2))
     smooth = np.exp(points)
     step = np.where(points > 0.6, 1.0, 0.0)
 
     error = abs((smooth * lengths).sum() - np.expm1(1.0))
-    assert_allclose(ALONG_PROBITS.error(smooth, widths, 0.0), error, rtol=0.5)
-    assert ALONG_PROBITS.error(step, widths, 0.0) > 1e-3
+    assert_allclose(ALONG_PROBITS.errors(smooth, widths, even).sum(), error, rtol=0.5)
+    assert ALONG_PROBITS.errors(step, widths, even).sum() > 1e-3
 
 
-def test_rows_in_doubt_are_asked_again_with_narrower_panels():
-    """A steep row gets as many panels as it needs, and the others do not."""
-    steepness = np.array([0.05, 4.0])
-    asked = []
+class SteepRows:
+    """Integrals of a normal CDF over three panels, of which only that in the middle is steep.
 
-    def answer(rows, parts):
-        steep = steepness if rows is None else steepness[rows]
-        asked.append((len(steep), parts))
-        points, lengths = ALONG_PROBITS.between(in_parts(np.array([[-1.0, 0.1, 1.0]]), parts))
-        values = ndtr(steep[:, np.newaxis] * points)
-        sums = (values * lengths).sum(axis=1)
-        widths = np.repeat(np.diff([[-1.0, 0.1, 1.0]]) / parts, parts, axis=1)
-        return sums, ALONG_PROBITS.error(values, widths, 0.0)
+    Those that are not careful do not know of rows of which they are told so.
+    """
 
-    sums = refined(answer)
+    def __init__(self, steepness, *, unknown=(), quick=False):
+        self.steepness, self.unknown, self.quick = np.array(steepness), list(unknown), quick
+        self.asked = []
 
-    assert asked[0] == (2, 1)
-    assert asked[-1][0] == 1
-    assert_allclose(sums, 1.0, rtol=1e-6)
+    def sums_of(self, rows):
+        numbers = np.arange(len(self.steepness)) if rows is None else rows
+
+        def sums(effort):
+            self.asked.append((numbers.tolist(), effort))
+            edges = effort.edges(np.array([[-9.0, -1.0, 1.0, 9.0]]))
+            points, lengths = ALONG_PROBITS.between(edges)
+            values = ndtr(self.steepness[numbers][:, np.newaxis] * points)
+            quick = self.quick and not effort.careful
+            values[np.isin(numbers, self.unknown) & quick] = np.nan
+            lengths = np.broadcast_to(lengths, values.shape)
+            even = np.zeros((1, values.shape[1] // 3))
+            errors = ALONG_PROBITS.errors(values, ALONG_PROBITS.widths(lengths), even)
+            sums = ALONG_PROBITS.sums(values * lengths)
+            return Score(np.zeros(len(values)), sums[np.newaxis], errors[np.newaxis], quick)
+
+        return sums
+
+
+def test_panels_in_doubt_are_cut_and_no_others():
+    """Far from its middle a steep CDF is 0 or 1, and those panels are asked for once."""
+    rows = SteepRows([8.0, 8.0])
+
+    assert_allclose(refined(rows.sums_of), 9.0 * np.ones((1, 2)), rtol=1e-6)
+    assert [len(effort.numbers(3)) for _, effort in rows.asked] == [3, 2, 4, 8, 16][
+        : len(rows.asked)
+    ]
+    assert all((effort.panels == [1]).all() for _, effort in rows.asked[1:])
+
+
+def test_few_rows_in_doubt_are_asked_again_by_themselves():
+    """Rows that are level need no second look."""
+    rows = SteepRows([0.0, 0.0, 8.0, 0.0])
+
+    assert_allclose(refined(rows.sums_of), 9.0 * np.ones((1, 4)), rtol=1e-6)
+    assert rows.asked[0][0] == [0, 1, 2, 3]
+    assert all(numbers == [2] for numbers, _ in rows.asked[1:])
+
+
+def test_what_quick_nodes_do_not_know_is_left_to_careful_ones():
+    """A row that is not a number is asked for with a careful effort, and only that row."""
+    rows = SteepRows([0.0, 0.0, 0.0], unknown=[1], quick=True)
+
+    assert_allclose(refined(rows.sums_of), 9.0 * np.ones((1, 3)), rtol=1e-6)
+    assert [(numbers, effort.careful) for numbers, effort in rows.asked] == [
+        ([0, 1, 2], False),
+        ([1], True),
+    ]
+
+
+def test_parts_of_panels_are_where_the_panels_were():
+    """Parts begin and end with their panel, and are equally wide."""
+    edges = np.array([[0.0, 1.0, 4.0, 6.0]])
+
+    assert_allclose(Effort(np.array([0, 2]), 2).edges(edges), [[[0.0, 0.5, 1.0], [4.0, 5.0, 6.0]]])
+    assert_allclose(Effort().edges(edges), edges[:, np.newaxis])
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_cut_makes_two_halves_of_its_panel(shared):
+    """Also where rows have panels of their own; what is outside is moved to an end."""
+    edges = np.array([[0.0, 1.0, 3.0]])
+    cuts = np.array([[0.25], [2.0], [9.0], [-9.0]])
+
+    held, halves = cut_panels(edges if shared else np.repeat(edges, 4, axis=0), cuts)
+    assert_allclose(held, [[0], [1], [1], [0]])
+    assert_allclose(halves, [[0.0, 0.25, 1.0], [1.0, 2.0, 3.0], [1.0, 3.0, 3.0], [0.0, 0.0, 1.0]])
 
 
 def test_panels_keep_their_ends_and_take_what_is_between():

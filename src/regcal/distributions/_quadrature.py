@@ -1,7 +1,8 @@
 """Gauss-Legendre quadrature over panels, row by row."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import factorial
 
 import numpy as np
@@ -11,12 +12,13 @@ from regcal._validation import Array
 # What a row's integral may be wrong by, as a share of it, before its panels are halved.
 _TOLERANCE = 3e-7
 
-# Panels are cut in up to so many parts.
+# Panels are cut in up to so many parts; those of nodes that may tell too little, in fewer.
 _MOST_PARTS = 16
+_FEW_PARTS = 4
 
 
 @dataclass(frozen=True)
-class _Rule:
+class Rule:
     """Nodes and weights between -1 and 1, and what tells how well they suit an increasing function.
 
     The highest Legendre coefficient that k nodes can see is of degree k - 1; the rule misses those
@@ -32,7 +34,7 @@ class _Rule:
     factor: float
 
     @classmethod
-    def gauss(cls, k: int) -> "_Rule":
+    def gauss(cls, k: int) -> "Rule":
         """Return the rule with k nodes, which are at least three."""
         nodes, weights = np.polynomial.legendre.leggauss(k)
         coefficients = (weights * np.polynomial.legendre.legvander(nodes, k - 1).T[[1, -1]]).T
@@ -43,9 +45,12 @@ class _Rule:
         return cls(nodes, weights, coefficients, power, factor)
 
     def between(self, edges: Array) -> tuple[Array, Array]:
-        """Return points and weights, (n_rows, n_points), of integrals over each row's panels."""
-        half = 0.5 * np.diff(edges)[:, :, np.newaxis]
-        middle = 0.5 * (edges[:, 1:] + edges[:, :-1])[:, :, np.newaxis]
+        """Return points and weights, (n_rows, n_points), of integrals over each row's panels.
+
+        Edges are those of neighbouring panels on their last axis.
+        """
+        half = 0.5 * np.diff(edges)[..., np.newaxis]
+        middle = 0.5 * (edges[..., 1:] + edges[..., :-1])[..., np.newaxis]
         points = half * self.nodes
         points += middle
         shape = (len(edges), -1)
@@ -56,8 +61,8 @@ class _Rule:
 
         The share is (n_rows, n_panels).
         """
-        panels = lengths.reshape(len(lengths), -1, len(self.nodes))
-        sums = panels.sum(axis=2)
+        panels = self.panels(lengths)
+        sums, widths = self.sums(lengths), widths.reshape(len(widths), -1)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             factors = widths / sums
         lost = ~(np.isfinite(factors) & np.isfinite(sums))
@@ -66,6 +71,10 @@ class _Rule:
             panels[lost] = self.weights
         slack = np.where(lost, 1.0, np.minimum(np.abs(factors - 1.0), 1.0))
         return (panels * factors[:, :, np.newaxis]).reshape(len(lengths), -1), slack
+
+    def panels(self, values: Array) -> Array:
+        """Return values of shape (n_rows, n_panels, n_nodes)."""
+        return values.reshape(len(values), -1, len(self.nodes))
 
     def middle(self, values: Array) -> Array:
         """Return the value of each panel at its node in the middle."""
@@ -76,30 +85,80 @@ class _Rule:
         """Return about the width of each panel."""
         return self.middle(lengths) * (2.0 / self.weights[len(self.nodes) // 2])
 
-    def error(self, values: Array, widths: Array, slack: Array | float) -> Array:
-        """Return how wrong the sum of values times lengths may be, of values monotone in panels.
+    def sums(self, values: Array) -> Array:
+        """Return the sum of each panel's values."""
+        ones = np.ones(len(self.nodes))
+        return (values.reshape(-1, len(self.nodes)) @ ones).reshape(len(values), -1)
 
-        The widths of panels are those of the sum, or what else each panel counts. They are uneven
-        by shares.
+    def errors(self, values: Array, widths: Array, slack: Array) -> Array:
+        """Return how wrong each panel's sum of values times lengths may be, (n_rows, n_panels).
+
+        Values are monotone in panels. Their lengths are uneven by shares.
         """
         rises, highest = np.abs(values.reshape(-1, len(self.nodes)) @ self.coefficients).T
         with np.errstate(invalid="ignore", divide="ignore"):
             shares = np.minimum(highest / rises, 1.0)
         shares = self.factor * np.where(rises > 0, shares, 0.0) ** self.power
         shares, rises = (part.reshape(len(values), -1) for part in (shares, rises))
-        return 0.5 * (rises * (shares + slack) * widths).sum(axis=1)
+        return 0.5 * (rises * (shares + slack) * widths)
 
 
 # On the probit scale, where all rows look alike, three nodes do for panels of a third.
-ALONG_PROBITS = _Rule.gauss(3)
+ALONG_PROBITS = Rule.gauss(3)
 
 # Elsewhere it depends on how many panels there are at most: the more, the narrower they are.
-_RULES = {most: _Rule.gauss(count) for most, count in ((144, 8), (np.inf, 4))}
+_RULES = {most: Rule.gauss(count) for most, count in ((144, 8), (np.inf, 4))}
 
 
-def rule_for(edges: Array) -> _Rule:
+def rule_for(edges: Array) -> Rule:
     """Return the rule for so many panels."""
     return next(rule for most, rule in _RULES.items() if edges.shape[1] <= most)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Which panels to look at, and how closely.
+
+    Parameters
+    ----------
+    panels : ndarray of int, optional
+        Their numbers, increasing; all by default.
+    parts : int
+        In how many equal parts each is cut.
+    careful : bool
+        Whether nodes that may tell too little will not do.
+    """
+
+    panels: np.ndarray | None = None
+    parts: int = 1
+    careful: bool = False
+
+    def edges(self, edges: Array) -> Array:
+        """Return edges of parts, (n_rows, n_runs, n_edges), neighbours on the last axis."""
+        if self.panels is None:
+            return edges[:, np.newaxis, :]
+        start, end = (edges[:, self.panels + side, np.newaxis] for side in (0, 1))
+        inside = start + (end - start) * (np.arange(self.parts + 1) / self.parts)
+        inside[:, :, -1:] = end
+        return inside
+
+    def numbers(self, n_panels: int) -> np.ndarray:
+        """Return the number of the panel of each part, of so many panels."""
+        panels = np.arange(n_panels) if self.panels is None else self.panels
+        return np.repeat(panels, self.parts)
+
+    def split(self, n_panels: int) -> tuple["Effort", "Effort"]:
+        """Return the efforts for so many first panels, and for those that follow them."""
+        if self.panels is None:
+            return self, self
+        first = self.panels < n_panels
+        return (
+            replace(self, panels=self.panels[first]),
+            replace(self, panels=self.panels[~first] - n_panels),
+        )
+
+
+WHOLE = Effort()
 
 
 @dataclass(frozen=True)
@@ -116,10 +175,12 @@ class Nodes:
         A place in the middle of each row that is an edge of panels.
     reach : ndarray of shape (n_rows, 2)
         Between which all of the probability is.
-    rule : _Rule
+    rule : Rule
         Of which each panel has the nodes.
-    slack : ndarray of shape (n_rows, n_panels) or float
+    slack : ndarray of shape (n_rows or 1, n_panels)
         By what share the lengths in each panel are uncertain.
+    quick : bool
+        Whether there are other nodes for a careful effort.
     """
 
     points: Array
@@ -127,35 +188,29 @@ class Nodes:
     tails: Array
     centre: Array
     reach: Array
-    rule: _Rule
-    slack: Array | float = 0.0
+    rule: Rule
+    slack: Array
+    quick: bool = False
 
-    def moments(self) -> tuple[Array, Array]:
-        """Return mean and variance, (2, n_rows), and how wrong they may be.
-
-        They are integrals of the tails on both sides of the centre.
-        """
+    def moments(self) -> "Moments":
+        """Return integrals of the tails on both sides of the centre, and of distance times tail."""
         distances = self.points - self.centre
         # sf above the centre, and -cdf below it
         masses = np.subtract(distances >= 0, np.signbit(self.tails), dtype=float)
         masses -= self.tails
-        first = masses * self.lengths
-        shift = first.sum(axis=1)
-        first *= distances
-        second = first.sum(axis=1)
-        moments = np.stack([self.centre[:, 0] + shift, 2.0 * second - shift**2])
-        # of both at once, in the same unit
-        distances = np.abs(self.rule.middle(distances)) + np.sqrt(second)[:, np.newaxis]
-        distances *= self.rule.widths(self.lengths)
-        return moments, self.rule.error(masses, distances, self.slack) / np.where(
-            second > 0, second, 1.0
+        errors = self.rule.errors(masses, self.rule.widths(self.lengths), self.slack)
+        masses *= self.lengths
+        first = self.rule.sums(masses)
+        masses *= distances
+        return Moments(
+            self.centre[:, 0],
+            np.stack([first, self.rule.sums(masses)]),
+            np.stack([errors, errors * np.abs(self.rule.middle(distances))]),
+            self.quick,
         )
 
-    def crps(self, lower: Array, upper: Array, start: Array, end: Array) -> tuple[Array, Array]:
-        """Return the integral of cdf^2 below `lower` and of sf^2 from `upper` on, in a region.
-
-        The second number is how wrong it may be.
-        """
+    def crps(self, lower: Array, upper: Array, start: Array, end: Array) -> "Score":
+        """Return the integral of cdf^2 below `lower` and of sf^2 from `upper` on, in a region."""
         beyond = self.points >= upper
         # cdf, and -sf beyond
         tails = np.subtract(np.signbit(self.tails), beyond, dtype=float)
@@ -163,13 +218,75 @@ class Nodes:
         if lower is not upper:
             tails *= beyond | (self.points < lower)
         tails *= tails
-        inside = (tails * self.lengths).sum(axis=1)
+        errors = self.rule.errors(tails, self.rule.widths(self.lengths), self.slack)
+        tails *= self.lengths
         first, last = self.reach[:, :1], self.reach[:, 1:]
         # outside, the CDF is 0 or 1
         outside = np.maximum(np.minimum(end, first) - np.maximum(start, upper), 0.0)
         outside += np.maximum(np.minimum(end, lower) - np.maximum(start, last), 0.0)
-        error = self.rule.error(tails, self.rule.widths(self.lengths), self.slack)
-        return inside + outside[:, 0], error / np.where(inside > 0, inside, 1.0)
+        sums = self.rule.sums(tails)
+        return Score(outside[:, 0], sums[np.newaxis], errors[np.newaxis], self.quick)
+
+
+@dataclass(frozen=True)
+class PanelSums(ABC):
+    """Integrals over each panel, and how wrong they may be: (n_integrals, n_rows, n_panels).
+
+    Parameters
+    ----------
+    start : ndarray of shape (n_rows,)
+        What the first of the integrals is added to.
+    values, errors : ndarray of shape (n_integrals, n_rows, n_panels)
+    quick : bool
+        Whether there are other nodes for a careful effort.
+    """
+
+    start: Array
+    values: Array
+    errors: Array
+    quick: bool
+
+    @abstractmethod
+    def answers(self) -> Array:
+        """Return what the integrals add up to, (n_answers, n_rows)."""
+
+    @abstractmethod
+    def doubts(self) -> Array:
+        """Return by what share panels make the answers wrong, (n_rows, n_panels)."""
+
+    def put(self, chosen: np.ndarray, panels: np.ndarray, finer: "PanelSums") -> None:
+        """Put what parts of panels add up to in the place of those that rows have chosen."""
+        for own, new in ((self.values, finer.values), (self.errors, finer.errors)):
+            sums = new.reshape(*own.shape[:2], len(panels), -1).sum(axis=3)
+            own[:, :, panels] = np.where(chosen[:, panels], sums, own[:, :, panels])
+
+
+class Moments(PanelSums):
+    """Mean and variance, from integrals of tails and of distance times tail."""
+
+    def answers(self) -> Array:
+        """Return means and variances."""
+        first, second = self.values.sum(axis=2)
+        return np.stack([self.start + first, 2.0 * second - first**2])
+
+    def doubts(self) -> Array:
+        """Return errors of both at once, in the same unit."""
+        second = self.values[1].sum(axis=1, keepdims=True)
+        size = np.where(second > 0, second, 1.0)
+        return (self.errors[1] + np.sqrt(second) * self.errors[0]) / size
+
+
+class Score(PanelSums):
+    """The CRPS."""
+
+    def answers(self) -> Array:
+        """Return the score."""
+        return self.start + self.values.sum(axis=2)
+
+    def doubts(self) -> Array:
+        """Return errors as shares of what is inside of the reach."""
+        inside = self.values[0].sum(axis=1, keepdims=True)
+        return self.errors[0] / np.where(inside > 0, inside, 1.0)
 
 
 def panels_between(edges: Array, inner: Sequence[Array | None]) -> Array:
@@ -187,6 +304,27 @@ def panels_between(edges: Array, inner: Sequence[Array | None]) -> Array:
     return edges
 
 
+def thinned(edges: Array, count: int) -> Array:
+    """Return about so many of the edges, the outermost among them."""
+    step = -(-edges.shape[1] // count)
+    return np.concatenate([edges[:, :-1:step], edges[:, -1:]], axis=1)
+
+
+def cut_panels(edges: Array, cuts: Array) -> tuple[np.ndarray, Array]:
+    """Return the numbers of the panels that hold cuts, (n_rows, 1), and the edges of both halves.
+
+    Edges are (n_rows or 1, n_edges); cuts outside are moved to an end.
+    """
+    cuts = np.clip(cuts, edges[:, :1], edges[:, -1:])
+    if len(edges) == 1:
+        held = np.searchsorted(edges[0, 1:-1], cuts, side="right")
+    else:
+        held = np.count_nonzero(edges[:, 1:-1] <= cuts, axis=1)[:, np.newaxis]
+    edges = np.broadcast_to(edges, (len(cuts), edges.shape[1]))
+    start, end = (np.take_along_axis(edges, held + side, axis=1) for side in (0, 1))
+    return held, np.concatenate([start, cuts, end], axis=1)
+
+
 def joined_columns(parts: Sequence[Array]) -> Array:
     """Return arrays of one or all rows beside each other."""
     n_rows = max(len(part) for part in parts)
@@ -195,32 +333,56 @@ def joined_columns(parts: Sequence[Array]) -> Array:
     return np.concatenate([np.broadcast_to(p, (n_rows, p.shape[1])) for p in parts], axis=1)
 
 
-def in_parts(edges: Array, parts: int) -> Array:
-    """Return edges of panels of which each was cut in equal parts."""
-    if parts == 1:
-        return edges
-    steps = np.diff(edges)[:, :, np.newaxis] * (np.arange(parts) / parts)
-    starts = (edges[:, :-1, np.newaxis] + steps).reshape(len(edges), -1)
-    return np.concatenate([starts, edges[:, -1:]], axis=1)
-
-
 def refined(
-    answer: Callable[[np.ndarray | None, int], tuple[Array, Array]],
+    sums_of: Callable[[np.ndarray | None], Callable[[Effort], PanelSums]],
+    rows: np.ndarray | None = None,
+    careful: bool = False,
 ) -> Array:
-    """Return answers, (..., n_rows), of which none is in doubt if halving panels helps.
+    """Return answers, (n_answers, n_rows), of which none is in doubt if more effort helps.
 
     Parameters
     ----------
-    answer : callable
-        Takes row numbers, None for all, and in how many parts to cut panels; returns the answers
-        of those rows, and how wrong they may be: not a number if that is not known.
+    sums_of : callable
+        Takes row numbers, None for all, and returns a function that takes an effort and returns
+        those rows' sums. What is not known is not a number.
+    rows : ndarray of int, optional
+        The rows to answer for; all by default.
+    careful : bool, default=False
+        Whether to begin with a careful effort.
     """
-    values, error = answer(None, 1)
-    rows, parts = np.flatnonzero(~(error <= _TOLERANCE)), 2
-    while len(rows) and parts <= _MOST_PARTS:
-        values[..., rows], error = answer(rows, parts)
-        rows, parts = rows[~(error <= _TOLERANCE)], 2 * parts
-    return values
+    function = sums_of(rows)
+    sums = function(Effort(careful=careful))
+    most, parts = _FEW_PARTS if sums.quick else _MOST_PARTS, 1
+    doubts = sums.doubts()
+    while parts < most and (chosen := _worst_panels(doubts)) is not None:
+        parts *= 2
+        panels = np.flatnonzero(chosen.any(axis=0))
+        sums.put(chosen, panels, function(Effort(panels, parts, careful)))
+        doubts = sums.doubts()
+    answers, total = sums.answers(), doubts.sum(axis=1)
+    doubtful, lost = ~(total <= _TOLERANCE), np.isnan(total)
+    for left, more in ((doubtful & ~lost, parts == most), (doubtful & lost, True)):
+        if left.any() and (sums.quick or not more):
+            some = np.flatnonzero(left)
+            again = some if rows is None else rows[some]
+            answers[:, some] = refined(sums_of, again, careful or more)
+    return answers
+
+
+def _worst_panels(doubts: Array) -> np.ndarray | None:
+    """Return which panels have to be cut, (n_rows, n_panels), if most rows are in doubt; else None.
+
+    Each row chooses by itself: what it gets does not depend on the rows beside it.
+    """
+    doubtful = doubts.sum(axis=1) > _TOLERANCE
+    if 2 * np.count_nonzero(doubtful) < len(doubts) or not doubtful.any():
+        return None
+    order = np.argsort(doubts, axis=1)
+    # all others together may keep a tenth of what is tolerable
+    kept = np.cumsum(np.take_along_axis(doubts, order, axis=1), axis=1) <= 0.1 * _TOLERANCE
+    chosen = np.empty(doubts.shape, dtype=bool)
+    np.put_along_axis(chosen, order, ~kept & doubtful[:, np.newaxis], axis=1)
+    return chosen
 
 
 def integrate(function: Callable[[Array], Array], edges: Array) -> Array:

@@ -24,8 +24,12 @@ from regcal._random import RandomState, as_generator
 from regcal._validation import Array, as_float_array, check_coverage, refuse_masked
 from regcal.distributions._quadrature import (
     ALONG_PROBITS,
+    WHOLE,
+    Effort,
     Nodes,
-    in_parts,
+    PanelSums,
+    cut_panels,
+    joined_columns,
     panels_between,
     refined,
     rule_for,
@@ -269,42 +273,43 @@ class Distribution(WithoutCaches, ABC):
         cuts = np.concatenate(known, axis=1)
         places = below, above, start[:, np.newaxis], end[:, np.newaxis]
 
-        def answer(rows: np.ndarray | None, parts: int) -> tuple[Array, Array]:
+        def sums_of(rows: np.ndarray | None) -> Callable[[Effort], PanelSums]:
             if rows is None:
-                return self._nodes(cuts, places[2:], parts).crps(*places)
-            lower, *rest = (place[rows] for place in places)
+                return lambda effort: self._nodes(cuts, places[2:], effort).crps(*places)
+            part, lower, *rest = self._take(rows), *(place[rows] for place in places)
             own = [lower, lower if above is below else rest[0], *rest[1:]]
-            return self._take(rows)._nodes(cuts[rows], own[2:], parts).crps(*own)
+            return lambda effort: part._nodes(cuts[rows], own[2:], effort).crps(*own)
 
-        return refined(answer)
+        return refined(sums_of)[0]
 
     def _mean_and_var(self) -> tuple[Array, Array]:
         # E (Y - c) and E (Y - c)^2 as integrals of the tails, which stay finite where a density
         # does not
-        def answer(rows: np.ndarray | None, parts: int) -> tuple[Array, Array]:
+        def sums_of(rows: np.ndarray | None) -> Callable[[Effort], PanelSums]:
             dist = self if rows is None else self._take(rows)
-            return dist._nodes(parts=parts).moments()
+            return lambda effort: dist._nodes(effort=effort).moments()
 
-        mean, var = refined(answer)
+        mean, var = refined(sums_of)
         return mean, var
 
     def _nodes(
-        self, cuts: Array | None = None, region: Sequence[Array] = (), parts: int = 1
+        self, cuts: Array | None = None, region: Sequence[Array] = (), effort: Effort = WHOLE
     ) -> Nodes:
         """Return where to evaluate integrals over thresholds, in a region if one is given.
 
-        No panel has a cut inside, cuts being (n_rows, n_cuts); each may be taken in parts.
+        No panel has a cut inside, cuts being (n_rows, n_cuts).
         """
         if self._explicit:
-            return self._nodes_along(IDENTITY, cuts, region, parts)
+            return self._nodes_along(IDENTITY, cuts, region, effort)
         edges = self._panel_edges(cuts)
         inside, rule = np.clip(edges, *region) if region else edges, rule_for(edges)
-        points, lengths = rule.between(in_parts(inside, parts))
-        centre = edges[:, edges.shape[1] // 2, np.newaxis]
-        return Nodes(points, lengths, self._signed_tail(points), centre, edges[:, [0, -1]], rule)
+        points, lengths = rule.between(effort.edges(inside))
+        centre, reach = edges[:, edges.shape[1] // 2, np.newaxis], edges[:, [0, -1]]
+        slack = np.zeros((1, points.shape[1] // len(rule.nodes)))
+        return Nodes(points, lengths, self._signed_tail(points), centre, reach, rule, slack)
 
     def _nodes_along(
-        self, curve: Curve, cuts: Array | None, region: Sequence[Array], parts: int
+        self, curve: Curve, cuts: Array | None, region: Sequence[Array], effort: Effort
     ) -> Nodes:
         """Return nodes along the rows' own probits, which a curve turns into those of a result.
 
@@ -312,21 +317,38 @@ class Distribution(WithoutCaches, ABC):
         """
         edges = self._probit_panels(curve)
         ends = self._from_probit(edges[:, [0, edges.shape[1] // 2, -1]])
-        if cuts is not None:
-            edges = panels_between(edges, [self._probit(cuts)])
         if region and np.isfinite(region).any():
             edges = np.clip(edges, *(self._probit(end) for end in region))
-        rule, edges = ALONG_PROBITS, in_parts(edges, parts)
-        z, widths = rule.between(edges)
+        places = None if cuts is None else self._probit(cuts)
+        if places is not None and places.shape[1] > 1:
+            edges, places = panels_between(edges, [places]), None
+        n_panels = edges.shape[1] - 1
+        shared, own = effort.split(n_panels)
+        nodes = self._traced(curve, shared.edges(edges))
+        if places is not None:
+            # what rows share stays shared: the panel of a row's cut is replaced by two of its own
+            held, halves = cut_panels(edges, places)
+            ALONG_PROBITS.panels(nodes[1])[shared.numbers(n_panels) == held] = 0.0
+            both = nodes, self._traced(curve, own.edges(halves))
+            nodes = tuple(map(joined_columns, zip(*both, strict=True)))
+        points, lengths, tails, slack = nodes
+        centre, reach = ends[:, 1:2], ends[:, ::2]
+        return Nodes(points, lengths, tails, centre, reach, ALONG_PROBITS, slack)
+
+    def _traced(self, curve: Curve, edges: Array) -> tuple[Array, ...]:
+        """Return points, lengths, tails and slack of panels between probits."""
+        z, widths = ALONG_PROBITS.between(edges)
         points, spread = self._trace(z)
         with np.errstate(invalid="ignore"):
             lengths = widths * spread
-        slack: Array | float = 0.0
+        slack = np.zeros((1, edges.shape[1] * (edges.shape[2] - 1)))
         if spread.shape[1] > 1:  # else paths are straight, and lengths are exact
-            lengths, slack = rule.stretched(lengths, np.diff(self._from_probit(edges)))
+            places = self._from_probit(edges.reshape(len(edges), -1))
+            places = places.reshape(len(places), *edges.shape[1:])
+            lengths, slack = ALONG_PROBITS.stretched(lengths, np.diff(places))
         eta = curve(z)
         tails = np.copysign(ndtr(-np.abs(eta)), -eta)
-        return Nodes(points, lengths, tails, ends[:, 1:2], ends[:, ::2], rule, slack)
+        return points, lengths, tails, slack
 
     def _probit_panels(self, curve: Curve) -> Array:
         """Return edges of panels along the rows' own probits, (n_rows or 1, n_edges)."""
@@ -334,6 +356,10 @@ class Distribution(WithoutCaches, ABC):
 
     def _panel_edges(self, extra: Array | None = None) -> Array:
         return panels_between(self._panel_quantiles, [self._kinks(), self._landmarks(), extra])
+
+    def _first_edges(self) -> Array:
+        """Return edges of panels for a first attempt at an integral, (n_rows, n_edges)."""
+        return self._panel_edges()
 
     @cached_property
     def _panel_quantiles(self) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from regcal._validation import Array
-from regcal.distributions._quadrature import Nodes
+from regcal.distributions._quadrature import WHOLE, Effort, Nodes
 from regcal.distributions.base import (
     PANEL_PROBITS,
     Distribution,
@@ -190,14 +190,14 @@ class Bounded(Distribution):
         return self.latent._probit_kinks() if self._open else super()._probit_kinks()
 
     def _nodes(
-        self, cuts: Array | None = None, region: Sequence[Array] = (), parts: int = 1
+        self, cuts: Array | None = None, region: Sequence[Array] = (), effort: Effort = WHOLE
     ) -> Nodes:
         """Return the latent nodes between the ends: what is beyond them has no length."""
         if self._open:
-            return self.latent._nodes(cuts, region, parts)
+            return self.latent._nodes(cuts, region, effort)
         ends = (np.full((len(self), 1), end) for end in (-np.inf, np.inf))
         seen = [np.clip(end, self.low, self.high) for end in region or ends]
-        nodes = self.latent._nodes(cuts, seen, parts)
+        nodes = self.latent._nodes(cuts, seen, effort)
         return replace(
             nodes,
             centre=np.clip(nodes.centre, self.low, self.high),

@@ -9,12 +9,22 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtri, ndtri_exp
 
 from regcal._validation import Array, as_float_array, check_finite
-from regcal.distributions._quadrature import ALONG_PROBITS, Nodes, joined_columns, panels_between
+from regcal.distributions._quadrature import (
+    ALONG_PROBITS,
+    WHOLE,
+    Effort,
+    Nodes,
+    joined_columns,
+    panels_between,
+    thinned,
+)
 from regcal.distributions._roots import solve_between
 from regcal.distributions.base import Distribution, joined_kinks
 
-# Panels of the first attempt at an integral.
+# Panels of the first attempt at an integral, besides those at jumps of the density, and how much
+# probability may lie beyond them.
 _FIRST_PANELS = 80
+_SMALL_SHARE = 1e-9
 
 
 class Mixture(Distribution):
@@ -258,19 +268,28 @@ class Mixture(Distribution):
         return mean, (self.weights * spread).sum(axis=1)
 
     def _nodes(
-        self, cuts: Array | None = None, region: Sequence[Array] = (), parts: int = 1
+        self, cuts: Array | None = None, region: Sequence[Array] = (), effort: Effort = WHOLE
     ) -> Nodes:
         """Return nodes of which some panels hold bends; where these matter, of all panels."""
-        if parts > 1:
-            return super()._nodes(cuts, region, parts // 2)
-        edges = self._landmarks()
-        step = -(-edges.shape[1] // _FIRST_PANELS)
-        edges = np.concatenate([edges[:, :-1:step], edges[:, -1:]], axis=1)
-        inside = panels_between(edges, [*(part._jumps() for part in self.components), cuts])
-        points, lengths = ALONG_PROBITS.between(np.clip(inside, *region) if region else inside)
-        middle = edges[:, edges.shape[1] // 2, np.newaxis]
-        tails = self._signed_tail(points)
-        return Nodes(points, lengths, tails, middle, edges[:, [0, -1]], ALONG_PROBITS)
+        if effort.careful:
+            return super()._nodes(cuts, region, effort)
+        edges = thinned(self._first_edges(), _FIRST_PANELS)
+        inside = panels_between(edges, [self._jumps(), cuts])
+        inside = np.clip(inside, *region) if region else inside
+        points, lengths = ALONG_PROBITS.between(effort.edges(inside))
+        middle, reach = edges[:, edges.shape[1] // 2, np.newaxis], edges[:, [0, -1]]
+        tails = self._signed_tail(np.concatenate([points, reach], axis=1))
+        tails, outside = tails[:, :-2], np.abs(tails[:, -2:]).max(axis=1)
+        tails[outside > _SMALL_SHARE] = np.nan
+        slack = np.zeros((1, points.shape[1] // len(ALONG_PROBITS.nodes)))
+        return Nodes(points, lengths, tails, middle, reach, ALONG_PROBITS, slack, quick=True)
+
+    def _first_edges(self) -> Array:
+        edges = [part._first_edges() for part in self.components]
+        return np.sort(np.concatenate(edges, axis=1), axis=1)
+
+    def _jumps(self) -> Array | None:
+        return joined_kinks([part._jumps() for part in self.components], len(self))
 
     def _panel_edges(self, extra: Array | None = None) -> Array:
         return panels_between(self._landmarks(), [extra])

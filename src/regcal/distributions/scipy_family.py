@@ -48,7 +48,8 @@ class ScipyDistribution(Distribution):
         if not hasattr(family, "_parse_args") or not hasattr(family, "_pdf"):
             msg = (
                 f"Need a frozen continuous scipy.stats distribution such as "
-                f"scipy.stats.t(df=5, loc=means, scale=spreads), got {type(frozen).__name__}."
+                f"scipy.stats.t(df=5, loc=means, scale=spreads), got {type(frozen).__name__}. "
+                "Of one for counts, pass draws: regcal.Samples(frozen.rvs((1000, n_rows)).T)."
             )
             raise TypeError(msg)
         names = [*(family.shapes or "").replace(",", " ").split(), "loc", "scale"]

@@ -10,7 +10,14 @@ from scipy.special import log_expit, log_ndtr, ndtr, ndtri, ndtri_exp
 
 from regcal._validation import Array
 from regcal.distributions._logs import log_sum
-from regcal.distributions._quadrature import Nodes, joined_columns
+from regcal.distributions._quadrature import (
+    WHOLE,
+    Effort,
+    Nodes,
+    Rule,
+    joined_columns,
+    panels_between,
+)
 from regcal.distributions._roots import solve_increasing
 from regcal.distributions.base import (
     CANCELLED,
@@ -199,7 +206,8 @@ class Segmented(Distribution):
     def _lost(self) -> np.ndarray:
         """Rows that need logarithms: a segment that counts has next to nothing of the base."""
         lost: np.ndarray = self._base_masses.short & (self._log_new > -np.inf)
-        return np.any(lost, axis=1)
+        # where masses are spread evenly, the base's do not matter
+        return np.any(lost[:, [0, -1]] if self.uniform else lost, axis=1)
 
     @cached_property
     def _logs(self) -> _Logs:
@@ -493,24 +501,70 @@ class Segmented(Distribution):
         return np.clip(solve_increasing(log_odds, below - above, low, high), low, high)
 
     def _row_work(self, n_points: int) -> int:
-        return self.base._row_work(n_points) + 8 * n_points + 12 * len(self.thresholds)
+        return self.base._row_work(n_points) + 2 * n_points + 4 * len(self.thresholds)
 
     def _nodes(
-        self, cuts: Array | None = None, region: Sequence[Array] = (), parts: int = 1
+        self, cuts: Array | None = None, region: Sequence[Array] = (), effort: Effort = WHOLE
     ) -> Nodes:
         """Return the base's nodes, cut at thresholds; by quantiles where those are in doubt.
 
         A base that has next to nothing where the new masses are tells too little of them.
         """
-        if parts > 2 or self.uniform:
-            return super()._nodes(cuts, region, max(1, parts // 4))
-        places = [self.thresholds[np.newaxis, :], _support(self.base)]
-        places += [] if cuts is None else [cuts]
-        nodes = self.base._nodes(joined_columns(places), region, parts)
-        tails = self._new_tails(nodes.points, nodes.tails)
+        if effort.careful:
+            return super()._nodes(cuts, region, effort)
+        nodes = (self._even_nodes if self.uniform else self._shaped_nodes)(cuts, region, effort)
         outside = np.abs(self._signed_tail(nodes.reach)).max(axis=1)
-        tails[self._lost | (outside > _SMALL_SHARE)] = np.nan
-        return replace(nodes, tails=tails)
+        nodes.tails[self._lost | (outside > _SMALL_SHARE)] = np.nan
+        return replace(nodes, quick=True)
+
+    def _shaped_nodes(self, cuts: Array | None, region: Sequence[Array], effort: Effort) -> Nodes:
+        """Return the base's nodes, cut at thresholds."""
+        places = [self.thresholds[np.newaxis, :], self._finite_support(), cuts]
+        nodes = self.base._nodes(_columns(places), region, effort)
+        return replace(nodes, tails=self._new_tails(nodes.points, nodes.tails))
+
+    def _even_nodes(self, cuts: Array | None, region: Sequence[Array], effort: Effort) -> Nodes:
+        """Return nodes in segments that are spread evenly, and the base's beyond them."""
+        grid = self.thresholds[np.newaxis, :]
+        edges = panels_between(grid, [self._finite_support(), cuts])
+        edges = np.clip(edges, *region) if region else edges
+        inner, outer = effort.split(edges.shape[1] - 1)
+        base = self.base._nodes(_columns([grid[:, [0, -1]], cuts]), region, outer)
+        beyond = (base.points <= grid[:, :1]) | (base.points >= grid[:, -1:])
+        own = self._even_values(inner.edges(edges), base.rule)
+        beside = (
+            base.points,
+            np.where(beyond, base.lengths, 0.0),
+            np.where(beyond, self._new_tails(base.points, base.tails), 0.0),
+            base.slack,
+        )
+        middle = (self._sums[0] <= 0.5 * self._whole[0]).sum(axis=1)
+        points, lengths, tails, slack = map(joined_columns, zip(own, beside, strict=True))
+        centre = self.thresholds.take(middle, mode="clip")[:, np.newaxis]
+        first, last = grid[:, :1], grid[:, -1:]
+        ends = [np.minimum(base.reach[:, :1], first), np.maximum(base.reach[:, 1:], last)]
+        reach = np.concatenate(ends, axis=1)
+        return Nodes(points, lengths, tails, centre, reach, base.rule, slack)
+
+    def _even_values(self, edges: Array, rule: Rule) -> tuple[Array, Array, Array, Array]:
+        """Return points, lengths, tails and slack of panels within segments."""
+        starts, ends = (part.reshape(len(edges), -1) for part in (edges[..., :-1], edges[..., 1:]))
+        points, lengths = rule.between(edges)
+        places = self._places(self._segment(0.5 * (starts + ends)))
+        table = self._table[3:].take(places, axis=1)
+        new, below, above, low, high = table[..., np.newaxis]
+        share = _share_behind(rule.panels(points), low, high)
+        below = (below + new * share) / self._whole[0][:, :, np.newaxis]
+        above = (above + new * (1.0 - share)) / self._whole[1][:, :, np.newaxis]
+        tails = np.where(above < below, -above, below).reshape(len(self), -1)
+        return points, np.broadcast_to(lengths, tails.shape), tails, np.zeros((1, starts.shape[1]))
+
+    def _first_edges(self) -> Array:
+        return self.base._first_edges()
+
+    def _jumps(self) -> Array | None:
+        parts = [self.thresholds[np.newaxis, :], self._finite_support(), self.base._jumps()]
+        return joined_kinks(parts, len(self))
 
     def _panel_edges(self, extra: Array | None = None) -> Array:
         # the base knows best where its density is narrow
@@ -518,8 +572,19 @@ class Segmented(Distribution):
         return np.sort(np.concatenate(edges, axis=1), axis=1)
 
     def _kinks(self) -> Array | None:
-        parts = [self.thresholds[np.newaxis, :], _support(self.base), self.base._kinks()]
+        parts = [self.thresholds[np.newaxis, :], self._finite_support(), self.base._kinks()]
         return joined_kinks(parts, len(self))
+
+    def _finite_support(self) -> Array | None:
+        """Return those ends of the support that are ends in any row, (n_rows, n_ends)."""
+        ends = _support(self.base)
+        ends = ends[:, np.isfinite(ends).any(axis=0)]
+        return ends if ends.shape[1] else None
+
+
+def _columns(parts: Sequence[Array | None]) -> Array:
+    """Return those parts that there are beside each other."""
+    return joined_columns([part for part in parts if part is not None])
 
 
 def keep_masses(base: Distribution, log_masses: Array) -> Array:

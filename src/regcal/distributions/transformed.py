@@ -8,7 +8,13 @@ from typing import Protocol, Self
 import numpy as np
 
 from regcal._validation import Array
-from regcal.distributions._quadrature import Nodes, joined_columns, panels_between
+from regcal.distributions._quadrature import (
+    WHOLE,
+    Effort,
+    Nodes,
+    joined_columns,
+    panels_between,
+)
 from regcal.distributions.base import (
     LOG_SQRT_2PI,
     Distribution,
@@ -154,11 +160,11 @@ class Transformed(ProbitDistribution):
         return self.base._explicit
 
     def _nodes(
-        self, cuts: Array | None = None, region: Sequence[Array] = (), parts: int = 1
+        self, cuts: Array | None = None, region: Sequence[Array] = (), effort: Effort = WHOLE
     ) -> Nodes:
         if not self._explicit:
-            return super()._nodes(cuts, region, parts)
-        return self.base._nodes_along(self._curve, cuts, region, parts)
+            return super()._nodes(cuts, region, effort)
+        return self.base._nodes_along(self._curve, cuts, region, effort)
 
     def _panel_edges(self, extra: Array | None = None) -> Array:
         if not self._explicit:

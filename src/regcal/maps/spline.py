@@ -99,14 +99,36 @@ class Pieces:
 
     def inverse(self, height: Array) -> Array:
         """Return the places at which heights are reached."""
+        s, beyond = self._share_at(height)
+        s += beyond
+        return self.start + s / self.per_width
+
+    def inverse_and_slope(self, height: Array) -> Pair:
+        """Return the places at which heights are reached, and the slope of the inverse there."""
+        s, beyond = self._share_at(height)
+        denominator = 1.0 - s
+        denominator *= s
+        denominator *= self.bend
+        denominator += 1.0
+        slope = self._slope(s, denominator)
+        s += beyond
+        return self.start + s / self.per_width, 1.0 / slope
+
+    def _share_at(self, height: Array) -> Pair:
+        """Return the share of the piece behind the place of each height, and what is beyond it."""
         gap = height - self.first
         inside = np.clip(gap, 0.0, self._rise)
-        a = self.more + inside * self.bend
-        b = self.lead - inside * self.bend
-        s = 2.0 * inside / (b + np.sqrt(np.maximum(b * b + 4.0 * a * inside, 0.0)))
-        beyond = gap - inside
-        s += beyond / np.where(beyond < 0, self.lead, self._trail)
-        return self.start + s / self.per_width
+        a = inside * self.bend
+        b = self.lead - a
+        a += self.more
+        a *= 4.0 * inside
+        a += b * b
+        b += np.sqrt(np.maximum(a, 0.0))
+        s = 2.0 * inside / b
+        gap -= inside
+        if gap.any():
+            gap /= np.where(gap < 0, self.lead, self._trail)
+        return s, gap
 
 
 def count_reached(knots: Array, values: Array, *, strictly: bool = False) -> np.ndarray:
@@ -181,12 +203,18 @@ class RationalQuadraticSpline:
 
     def _at(self, knots: Array, values: Array) -> Pieces:
         """Return the piece of each value; those outside get the end ones."""
-        k = count_reached(knots[:, 1:-1], values)
-        ends = [
-            (np.take_along_axis(table, k, axis=1), np.take_along_axis(table, k + 1, axis=1))
-            for table in (self.x, self.z, self.d)
-        ]
-        return Pieces.between(*ends)
+        n_rows, n_knots = knots.shape
+        if (knots[1:] == knots[:1]).all():
+            k = np.searchsorted(knots[0, 1:-1], values, side="right")
+        else:
+            k = count_reached(knots[:, 1:-1], values)
+        tables, rows = (self.x, self.z, self.d), np.arange(n_rows)[:, np.newaxis]
+        if values.shape[1] < n_knots:
+            k = k + rows * n_knots
+            flat = [table.ravel() for table in tables]
+            return Pieces.between(*((table.take(k), table.take(k + 1)) for table in flat))
+        pieces = Pieces.between(*((table[:, :-1], table[:, 1:]) for table in tables))
+        return pieces.take(k + rows * (n_knots - 1))
 
     def __call__(self, points: Array) -> Array:
         """Return the heights at `points` of shape (n_rows or 1, n_points)."""
@@ -203,6 +231,4 @@ class RationalQuadraticSpline:
 
     def inverse_and_slope(self, heights: Array) -> Pair:
         """Return the points at which the curves reach `heights`, and the slope of the inverse."""
-        pieces = self._at(self.z, heights)
-        points = pieces.inverse(heights)
-        return points, 1.0 / pieces.value_and_slope(points)[1]
+        return self._at(self.z, heights).inverse_and_slope(heights)

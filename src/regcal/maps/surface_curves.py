@@ -240,7 +240,7 @@ class SurfaceCurves:
         if self._few(z):
             yield slice(None), self._few_pieces(self.table.piece(z))
             return
-        n_rows = max(1, _BLOCK // z.shape[1])
+        n_rows = max(1, _BLOCK // max(1, z.shape[1]))
         for start in range(0, len(z), n_rows):
             rows = slice(start, start + n_rows)
             numbers = self.table.piece(z[rows])
