@@ -18,7 +18,7 @@ def test_points_and_bars_are_those_of_the_segments(data):
 
     assert_allclose([points[k] for k in range(4)], [one.difference for one in shown])
     assert_allclose([bar.get_x() for bar in ax.patches], [one.lower for one in shown])
-    assert [label.get_text().split(", t")[0] for label in ax.get_yticklabels()] == [
+    assert [label.get_text().split("\n")[0] for label in ax.get_yticklabels()] == [
         one.segment for one in shown
     ]
     assert ax.get_ylim()[0] > ax.get_ylim()[1]

@@ -1,10 +1,17 @@
 """What every display does. Pictures are judged by eye."""
 
+from itertools import pairwise
+
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from rows import Halved, Line
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import BayesianRidge, QuantileRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 from regcal import Normal
 from regcal.plots import (
@@ -66,6 +73,34 @@ def test_displays_take_an_estimator(drawing, data):
     assert display.name == "Line"
 
 
+@pytest.fixture(scope="module")
+def kilns():
+    """Return a frame with text and categories, outcomes, and models of several libraries' forms."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"heat": rng.normal(size=200), "hours": rng.integers(1, 9, 200)})
+    frame["kiln"] = np.where(rng.random(200) < 0.7, "north", "south")
+    frame["shift"] = pd.Categorical(rng.choice(["day", "night"], 200))
+    y = rng.normal(frame["heat"] + (frame["kiln"] == "south"))
+    encoded = make_column_transformer((OneHotEncoder(), ["kiln", "shift"]), remainder="passthrough")
+    quantiles = {
+        level: make_pipeline(encoded, QuantileRegressor(quantile=level, alpha=0.0)).fit(frame, y)
+        for level in (0.1, 0.5, 0.9)
+    }
+    spread = make_pipeline(encoded, BayesianRidge()).fit(frame, y)
+    return frame, y, {"spread": spread, "quantiles": quantiles}
+
+
+@pytest.mark.parametrize("form", ["spread", "quantiles"])
+def test_displays_take_what_predict_dist_takes(drawing, kilns, form):
+    """Models without `predict_dist`, on frames with names, text and categories."""
+    cls, options = drawing
+    options.pop("x", None)
+    frame, y, models = kilns
+    display = cls.from_estimator(models[form], frame, y, **options)
+
+    assert display.ax_.get_xlabel()
+
+
 def test_displays_say_what_an_estimator_lacks(drawing, data):
     """An object without `predict_dist` is refused with the way out."""
     cls, options = drawing
@@ -100,6 +135,20 @@ def test_text_stays_inside_the_figure_at_two_sizes(drawing, data, odd, rows):
         assert box.y0 >= -2
         assert box.x1 <= width + 2
         assert box.y1 <= height + 2
+
+
+def test_tick_labels_do_not_overlap_at_two_sizes(drawing, data):
+    """Neighbours along an axis leave room for each other."""
+    cls, options = drawing
+    for size in ((4.0, 3.0), (8.0, 5.0)):
+        display = cls.from_predictions(data[1], data[2], **options, name="model")
+        display.figure_.set_size_inches(size)
+        display.figure_.canvas.draw()
+        for axis, start, stop in ((display.ax_.xaxis, "x0", "x1"), (display.ax_.yaxis, "y0", "y1")):
+            labels = [one for one in axis.get_ticklabels() if one.get_text()]
+            boxes = [one.get_window_extent() for one in labels]
+            spans = sorted((getattr(box, start), getattr(box, stop)) for box in boxes)
+            assert all(one[1] <= other[0] for one, other in pairwise(spans))
 
 
 @pytest.mark.parametrize("y", [[0.4], [2.0] * 40])

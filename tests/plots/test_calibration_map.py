@@ -49,8 +49,21 @@ def test_calibration_map_leaves_out_what_is_not_known(odd):
     display = CalibrationMapDisplay.from_predictions(
         outcomes, dist, calibrator=Halved(), max_points=10**6, random_state=0
     )
-    t = Halved.thresholds_
+    # inside the outcomes, which begin at -0.5
+    t = Halved.thresholds_[Halved.thresholds_ > -0.5]
     below, above = outcomes.upper[:, np.newaxis] <= t, outcomes.lower[:, np.newaxis] > t
 
     assert display.happened.sum() == below.sum()
     assert len(display.points) == below.sum() + above.sum() < below.size
+
+
+def test_calibration_map_stays_inside_the_outcomes(data):
+    """Thresholds beyond all outcomes show a map that no row was ever asked about."""
+    _, y, dist = data
+
+    class Far(Halved):
+        thresholds_ = np.linspace(-50.0, 50.0, 201)
+
+    display = CalibrationMapDisplay.from_predictions(y, dist, calibrator=Far())
+
+    assert y.min() <= display.targets[0] < display.targets[-1] <= y.max()

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pytest
 from numpy.testing import assert_allclose
 from rows import Line
 
-from regcal import Outcomes
+from regcal import Normal, Outcomes
 from regcal.plots import DensityDisplay
 
 
@@ -30,6 +32,48 @@ def test_density_display_varies_one_feature_of_a_frame(data):
 
     assert display.ax_.get_xlabel() == "weight"
     assert_allclose(display.mean, np.linspace(X[:, 0].min(), X[:, 0].max(), 50))
+
+
+@pytest.mark.parametrize("frame_of", [pd.DataFrame, pl.DataFrame])
+def test_other_features_are_typical(frame_of):
+    """The median of numbers, the most frequent text; the feature goes from end to end."""
+    given = []
+
+    class Model:
+        def predict_dist(self, X):
+            given.append(X)
+            return Normal(np.zeros(len(X)), np.ones(len(X)))
+
+    columns = {"kind": ["b", "a", "b"], "age": [1.0, 2.0, 9.0], "size": [3, 5, 4]}
+    display = DensityDisplay.from_estimator(
+        Model(), frame_of(columns), [0.0, 0.1, 0.2], feature="size", n_columns=3
+    )
+    (rows,) = given
+
+    assert list(rows["kind"]) == ["b"] * 3 and list(rows["age"]) == [2.0] * 3
+    assert list(rows["size"]) == [3.0, 4.0, 5.0] == list(display.feature)
+    assert display.ax_.get_xlabel() == "size"
+    with pytest.raises(ValueError, match="'kind' holds no numbers"):
+        DensityDisplay.from_estimator(Model(), frame_of(columns), None, feature="kind")
+    with pytest.raises(ValueError, match=r"no feature 'weight'\. There are kind, age, size"):
+        DensityDisplay.from_estimator(Model(), frame_of(columns), None, feature="weight")
+
+
+def test_categories_stay_categories():
+    """A model that was fitted on categories is asked with these."""
+    given = []
+
+    class Model:
+        def predict_dist(self, X):
+            given.append(X)
+            return Normal(np.zeros(len(X)), np.ones(len(X)))
+
+    kind = pd.Categorical(["a", "b", "b"], categories=["a", "b", "c"])
+    DensityDisplay.from_estimator(
+        Model(), pd.DataFrame({"size": [1.0, 2.0, 3.0], "kind": kind}), None, n_columns=4
+    )
+
+    assert given[0]["kind"].dtype == kind.dtype and list(given[0]["kind"]) == ["b"] * 4
 
 
 def test_density_display_draws_masses_and_censored_rows(data, odd):

@@ -41,3 +41,16 @@ def test_displays_say_how_censored_rows_and_masses_count(odd):
     for display in (bars, curve):
         note = " ".join(text.get_text().replace("\n", " ") for text in display.ax_.texts)
         assert "outcomes are right-censored" in note and "spread evenly" in note
+
+
+def test_bars_of_pit_values_have_one_colour(data):
+    """The band lies behind them, and its edges are lines."""
+    display = PitHistogramDisplay.from_predictions(data[1], data[2])
+    bars, (band,) = (
+        display.ax_.containers[0],
+        [one for one in display.ax_.patches if one not in display.ax_.containers[0]],
+    )
+    edges = [line.get_ydata()[0] for line in display.ax_.lines]
+
+    assert band.get_zorder() < min(bar.get_zorder() for bar in bars)
+    assert edges == [display.histogram.lower, display.histogram.upper]

@@ -43,3 +43,12 @@ def test_reliability_of_censored_rows_says_how(odd):
     assert "Kaplan-Meier" in display.ax_.texts[0].get_text()
     with pytest.raises(ValueError, match="reliability_curve"):
         ReliabilityDisplay.from_predictions(outcomes, dist, isotonic=True)
+
+
+def test_lines_are_few_and_inside_the_data(data):
+    """Five thresholds at quantiles of the outcomes, unless others are asked for."""
+    _, y, dist = data
+    thresholds = ReliabilityDisplay.from_predictions(y, dist).curve.thresholds
+
+    assert len(thresholds) == 5
+    assert y.min() < thresholds[0] < thresholds[-1] < y.max()

@@ -4,6 +4,8 @@ import textwrap
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from regcal.adapters import predict_dist
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
@@ -44,8 +46,9 @@ class Display:
 
         Parameters
         ----------
-        estimator : object with ``predict_dist(X)``
-        X : array-like of shape (n_rows, n_features)
+        estimator : fitted model
+            Anything that `regcal.predict_dist` takes.
+        X : array-like or frame of shape (n_rows, n_features)
         y : array-like of shape (n_rows,), or Outcomes
         **options
             As in `from_predictions`. The estimator's class is the default `name`.
@@ -55,18 +58,7 @@ class Display:
         display
         """
         options.setdefault("name", type(estimator).__name__)
-        return cls.from_predictions(y, predicted(estimator, X), **options)
-
-
-def predicted(estimator: Any, X: Any) -> Any:
-    """Return an estimator's distributions, or say what it lacks."""
-    if not hasattr(estimator, "predict_dist"):
-        msg = (
-            f"{type(estimator).__name__} has no predict_dist(X). Wrap it in "
-            "regcal.CalibratedRegressorCV, or call from_predictions with its distributions."
-        )
-        raise TypeError(msg)
-    return estimator.predict_dist(X)
+        return cls.from_predictions(y, predict_dist(estimator, X), **options)
 
 
 def legend_above(ax: "Axes", title: str | None, columns: int = 2) -> None:

@@ -1,10 +1,11 @@
 """The worst segments of an audit: by how much observed shares differ from predicted ones."""
 
+import textwrap
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from regcal.audit import Audit, audit
+from regcal.audit import Audit, AuditedSegment, audit
 from regcal.audit.findings import SIGNIFICANT
 from regcal.plots._base import BAND, GREY, VERMILLION, Display, legend_above, note_below
 
@@ -34,7 +35,7 @@ class AuditDisplay(Display):
     ...     rng.normal(size=200), regcal.Normal(np.zeros(200), 1.0), {"age": rng.uniform(size=200)}
     ... )
     >>> AuditDisplay.from_audit(found).ax_.get_xlabel()
-    'Observed share − predicted P(Y ≤ t)'
+    'Observed − predicted share'
     """
 
     def __init__(self, audit: Audit, name: str | None = None) -> None:
@@ -72,8 +73,9 @@ class AuditDisplay(Display):
 
         Parameters
         ----------
-        estimator : object with ``predict_dist(X)``
-        X : array-like of shape (n_rows, n_features)
+        estimator : fitted model
+            Anything that `regcal.predict_dist` takes.
+        X : array-like or frame of shape (n_rows, n_features)
             The covariates, unless `covariates` says otherwise.
         y : array-like of shape (n_rows,), or Outcomes
         **options
@@ -122,7 +124,8 @@ class AuditDisplay(Display):
     def plot(self, ax: "Axes | None" = None, *, segments: int = 12) -> Self:
         """Draw on `ax`, or on a new figure, and return this display."""
         shown = self.audit.segments[:segments]
-        ax = self._start(ax, (7.0, 1.4 + 0.32 * len(shown)))
+        own_figure = ax is None
+        ax = self._start(ax, (6.4, 1.4 + 0.42 * len(shown)))
         places = np.arange(len(shown))
         lower, upper, differences = (
             np.array([getattr(one, name) for one in shown])
@@ -145,9 +148,19 @@ class AuditDisplay(Display):
                     markerfacecolor=fill,
                     label=label,
                 )
-        ax.set_yticks(places, [f"{one.segment}, t = {one.threshold:.4g}" for one in shown])
+        ax.set_yticks(places, [_label(one) for one in shown], fontsize="small")
         ax.invert_yaxis()
-        ax.set(xlabel="Observed share − predicted P(Y ≤ t)")
-        legend_above(ax, self.name, columns=3)
+        ax.set(xlabel="Observed − predicted share")
+        if own_figure:
+            ax.set_title(self.name or "", loc="left")
+            figure: Any = self.figure_
+            figure.legend(loc="outside upper left", ncols=3, frameon=False, fontsize="small")
+        else:
+            legend_above(ax, self.name, columns=3)
         note_below(ax, self.audit.note)
         return self
+
+
+def _label(one: AuditedSegment) -> str:
+    """Return a segment over its threshold: beside it, long names would leave no room."""
+    return f"{textwrap.fill(one.segment, 24)}\nt = {one.threshold:.4g}"

@@ -92,7 +92,7 @@ class CalibrationMapDisplay(Display):
             Their predictions before calibration.
         calibrator : fitted calibrator
             With ``calibration_map(t, q)``, which returns calibrated probabilities. The map is
-            drawn over its ``thresholds_``, or over the paper's range of `y` without them.
+            drawn over those of its ``thresholds_`` that lie inside the outcomes.
         max_points : int, default=1500
             So many pairs of row and threshold are drawn, chosen at random.
         random_state : int, RandomState, Generator or None, default=None
@@ -111,7 +111,7 @@ class CalibrationMapDisplay(Display):
             raise TypeError(msg)
         outcomes, dist = checked_outcomes(y, dist)
         spec = getattr(calibrator, "thresholds_", _DEFAULT_COUNT)
-        thresholds = thresholds_for(spec, outcomes, np.ones(len(outcomes)))
+        thresholds = _inside(thresholds_for(spec, outcomes, np.ones(len(outcomes))), outcomes)
         points, happened = _pairs(outcomes, dist, thresholds, max_points, random_state)
         q = np.linspace(0.0, 1.0, _GRID)
         t = np.linspace(thresholds[0], thresholds[-1], _GRID)
@@ -126,8 +126,9 @@ class CalibrationMapDisplay(Display):
 
         Parameters
         ----------
-        estimator : object with ``predict_dist(X)``
-            The base model, as it predicts before calibration.
+        estimator : fitted model
+            The base model, as it predicts before calibration; anything that `regcal.predict_dist`
+            takes.
         X, y
             Rows that the calibrator was fitted on.
         calibrator : fitted calibrator
@@ -166,6 +167,14 @@ class CalibrationMapDisplay(Display):
         legend_above(ax, self.name)
         self.colorbar_ = colour_bar(ax, surface, "Calibrated P(Y ≤ t)")
         return self
+
+
+def _inside(thresholds: Array, outcomes: Outcomes) -> Array:
+    """Return the thresholds within the range of the outcomes; all, if there are not two."""
+    ends = np.concatenate([outcomes.lower, outcomes.upper])
+    ends = ends[np.isfinite(ends)]
+    inside = thresholds[(thresholds >= ends.min()) & (thresholds <= ends.max())]
+    return inside if len(inside) > 1 else thresholds
 
 
 def _pairs(

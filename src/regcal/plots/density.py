@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from regcal._validation import Array, check_column, check_targets
+from regcal.adapters import predict_dist
 from regcal.distributions import as_distribution
 from regcal.distributions.masses import point_masses
 from regcal.metrics._inputs import checked_outcomes
 from regcal.outcomes import Outcomes
-from regcal.plots._base import BLUE, VERMILLION, Display, colour_bar, legend_above, predicted
+from regcal.plots._base import BLUE, VERMILLION, Display, colour_bar, legend_above
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -143,20 +144,23 @@ class DensityDisplay(Display):
         X: Any,
         y: Any,
         *,
-        feature: int = 0,
+        feature: int | str = 0,
         n_columns: int = 200,
         **options: Any,
     ) -> Self:
-        """Draw what a fitted estimator predicts along one feature, the others at their medians.
+        """Draw what a fitted estimator predicts along one feature, all others being typical.
+
+        Numbers stay at their medians; text, categories and truth values at what is most frequent.
 
         Parameters
         ----------
-        estimator : object with ``predict_dist(X)``
-        X : array-like of shape (n_rows, n_features)
+        estimator : fitted model
+            Anything that `regcal.predict_dist` takes.
+        X : array-like or frame of shape (n_rows, n_features)
         y : array-like of shape (n_rows,), Outcomes or None
             Outcomes, drawn as points, lines or triangles.
-        feature : int, default=0
-            Number of the column.
+        feature : int or str, default=0
+            Number of the column, or its name in a frame; it has to hold numbers.
         n_columns : int, default=200
             Number of values of the feature at which densities are evaluated.
         **options
@@ -166,19 +170,16 @@ class DensityDisplay(Display):
         -------
         DensityDisplay
         """
-        table = np.asarray(X, dtype=float)
-        values = table[:, feature]
-        grid = np.tile(np.median(table, axis=0), (n_columns, 1))
-        grid[:, feature] = np.linspace(values.min(), values.max(), n_columns)
+        columns = _columns(X)
+        name = list(columns)[feature] if isinstance(feature, int) else feature
+        values = _numbers(columns, name)
+        grid = np.linspace(np.nanmin(values), np.nanmax(values), n_columns)
         if hasattr(X, "columns"):
-            options.setdefault("feature_name", str(X.columns[feature]))
-            rows = type(X)(grid, columns=X.columns)
-        else:
-            rows = grid
+            options.setdefault("feature_name", str(name))
         options.setdefault("name", type(estimator).__name__)
         data = None if y is None else (values, y)
-        dist = predicted(estimator, rows)
-        return cls.from_predictions(None, dist, x=grid[:, feature], data=data, **options)
+        dist = predict_dist(estimator, _typical_rows(X, columns, name, grid))
+        return cls.from_predictions(None, dist, x=grid, data=data, **options)
 
     def plot(self, ax: "Axes | None" = None) -> Self:
         """Draw on `ax`, or on a new figure, and return this display."""
@@ -235,6 +236,46 @@ class DensityDisplay(Display):
                     linewidths=0,
                     label=label,
                 )
+
+
+def _columns(X: Any) -> dict[Any, Any]:
+    """Return the columns of a table by their names or numbers."""
+    if hasattr(X, "columns"):
+        return {name: X[name] for name in X.columns}
+    return dict(enumerate(np.asarray(X).T))
+
+
+def _numbers(columns: dict[Any, Any], name: Any) -> Array:
+    """Return a column along which one can go."""
+    if name not in columns:
+        msg = f"There is no feature {name!r}. There are {', '.join(map(str, columns))}."
+        raise ValueError(msg)
+    try:
+        return np.asarray(columns[name], dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        msg = f"Feature {name!r} holds no numbers. Choose one that does: feature=…"
+        raise ValueError(msg) from error
+
+
+def _typical_rows(X: Any, columns: dict[Any, Any], varied: Any, grid: Array) -> Any:
+    """Return a table like X in which one column goes along a grid and the others are typical."""
+    rows = {
+        name: grid if name == varied else _typical(column, len(grid))
+        for name, column in columns.items()
+    }
+    return type(X)(rows) if hasattr(X, "columns") else np.stack(list(rows.values()), axis=1)
+
+
+def _typical(column: Any, count: int) -> Any:
+    """Return the median of numbers, or else the most frequent value, in a column of its kind."""
+    values = np.asarray(column)
+    if values.dtype.kind in "iuf":
+        return np.full(count, np.nanmedian(values))
+    _, first, counts = np.unique(values.astype(str), return_index=True, return_counts=True)
+    places = np.full(count, first[counts.argmax()])
+    # A frame's column keeps its categories if it is asked for rows.
+    chosen = column.iloc[places] if hasattr(column, "iloc") else column[places]
+    return chosen.reset_index(drop=True) if hasattr(chosen, "reset_index") else chosen
 
 
 def _split_data(data: Any) -> tuple[Array | None, Array | None]:

@@ -5,12 +5,16 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from regcal._validation import Array
+from regcal.grids import QuantileGrid
 from regcal.metrics.isotonic import isotonic_reliability_curve
-from regcal.metrics.thresholds import DEFAULT_THRESHOLDS, ReliabilityCurve, reliability_curve
+from regcal.metrics.thresholds import ReliabilityCurve, reliability_curve
 from regcal.plots._base import BAND, BLUE, Display, colour_bar, note_below, unit_square
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+# More lines than these hide each other.
+_THRESHOLDS = QuantileGrid(5)
 
 # The outermost rows of a line are too few to say anything, and their bands span everything.
 _END_SHARE = 0.01
@@ -49,7 +53,7 @@ class ReliabilityDisplay(Display):
         y: Any,
         dist: Any,
         *,
-        thresholds: Any = DEFAULT_THRESHOLDS,
+        thresholds: Any = _THRESHOLDS,
         bins: int = 8,
         isotonic: bool = False,
         sample_weight: Any = None,
@@ -64,7 +68,7 @@ class ReliabilityDisplay(Display):
         ----------
         y : array-like of shape (n_rows,), or Outcomes
         dist : Distribution or anything `as_distribution` takes
-        thresholds : int, grid or array-like, default=QuantileGrid(16)
+        thresholds : int, grid or array-like, default=QuantileGrid(5)
         bins : int, default=8
             Bins of the predicted probability, as in the paper; not used when `isotonic`.
         isotonic : bool, default=False
@@ -147,6 +151,7 @@ class ReliabilityDisplay(Display):
         shown = np.unique(np.linspace(0, len(colours) - 1, min(len(colours), 6)).astype(int))
         bar.set_ticks(shown.tolist(), labels=[f"{self.curve.thresholds[k]:.3g}" for k in shown])
         bar.ax.minorticks_off()
+        bar.ax.tick_params(labelsize="small")
         self.colorbar_ = bar
 
 

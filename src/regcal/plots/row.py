@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from regcal._validation import Array
+from regcal.adapters import predict_dist
 from regcal.distributions import Distribution, as_distribution
 from regcal.distributions.masses import point_masses, points_beside
 from regcal.metrics._inputs import checked_outcomes
@@ -121,9 +122,9 @@ class RowDisplay:
 
         Parameters
         ----------
-        estimators : mapping from str to object with ``predict_dist(X)``
-            The first is the one before calibration.
-        X : array-like of shape (n_rows, n_features)
+        estimators : mapping from str to fitted model
+            Anything that `regcal.predict_dist` takes. The first is the one before calibration.
+        X : array-like or frame of shape (n_rows, n_features)
         y : array-like of shape (n_rows,), Outcomes or None
         **options
             As in `from_predictions`.
@@ -132,7 +133,7 @@ class RowDisplay:
         -------
         RowDisplay
         """
-        dists = {key: one.predict_dist(X) for key, one in estimators.items()}
+        dists = {key: predict_dist(one, X) for key, one in estimators.items()}
         return cls.from_predictions(y, dists, **options)
 
     def plot(self, ax: "Sequence[Axes] | None" = None) -> Self:
@@ -182,6 +183,7 @@ class RowDisplay:
 
     def _draw_map(self, ax: "Axes") -> None:
         unit_square(ax)
+        ax.set_aspect("auto")  # as large as the panels beside it
         base, *others = self.cdfs
         for k, key in enumerate(others, start=1):
             ax.plot(self.cdfs[base], self.cdfs[key], color=CYCLE[k % 6], linestyle=_STYLES[k % 4])
