@@ -4,7 +4,7 @@ One row: an answer of a fitted `CalibratedRegressorCV` over the base model's own
 and spread. Many rows: mean, variance and CRPS of distributions over their own CDF at 64 thresholds.
 Both on concrete with Bayesian ridge, in one run, so that the ratios do not depend on the machine.
 
-Run: OMP_NUM_THREADS=1 .venv/bin/python benchmarks/latency.py [--quick] [--only NAME ...]
+Run: OMP_NUM_THREADS=1 python benchmarks/latency.py [--quick] [--one-row] [--only NAME ...]
 """
 
 import argparse
@@ -119,6 +119,7 @@ def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer methods, Normal bases only")
+    parser.add_argument("--one-row", action="store_true", help="the first table alone")
     parser.add_argument("--only", nargs="+", default=None, help="names of methods")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -137,6 +138,8 @@ def main() -> None:
             limits["mean"] = 12 if many else 8
             cells = [name, "3, averaged" if ensemble else "1"]
             print_row(cells, one_row(name, X, y, ensemble), limits)
+    if options.one_row:
+        return
     print(f"\n{len(y)} rows, over the CDF at 64 thresholds (limits: 5, 5 and 6):")
     print_head("method", "base", "models", "mean", "var", "CRPS", "CDF, us a row")
     for kind, base in bases(X, y).items():

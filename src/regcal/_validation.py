@@ -56,6 +56,8 @@ def as_float_array(values: ArrayLike, name: str) -> Array:
 
 def refuse_masked(values: Any, name: str) -> None:
     """Refuse a masked array, or a list that holds one: the values behind a mask mean nothing."""
+    if type(values) is np.ndarray:
+        return
     parts = values if isinstance(values, list | tuple) else [values]
     n_masked = sum(int(np.ma.count_masked(part)) for part in parts if np.ma.isMA(part))
     if n_masked:

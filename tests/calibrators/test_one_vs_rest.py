@@ -129,3 +129,18 @@ def test_censored_labels_of_unions(rng):
 
     assert np.abs(whole - dist[:9].cdf(thresholds[np.newaxis])).max() > 0.15
     assert_allclose(part, whole, atol=0.05)
+
+
+def test_isotonic_maps_are_those_of_scikit_learn(rng):
+    """Masses of new rows are what the fitted regressions predict, and one trial of the base."""
+    loc = rng.normal(size=200)
+    cal = regcal.get_calibrator("e-isotonic", thresholds=[-1.0, 0.0, 1.0])
+    cal.fit(regcal.Normal(loc, 2.0), loc + rng.normal(size=200))
+    new = regcal.Normal(rng.normal(size=9), rng.uniform(0.01, 5.0, 9))
+    ends = np.array([[-np.inf, -1.0, 0.0, 1.0, np.inf]])
+    p = new.prob(ends[:, :-1], ends[:, 1:])
+    rates = [one.predict(column) for one, column in zip(cal.maps_.maps, p.T, strict=True)]
+    wanted = 200 * np.column_stack(rates) + p
+
+    masses = np.exp(cal.transform(new).log_masses())
+    assert_allclose(masses, wanted / wanted.sum(axis=1, keepdims=True), rtol=1e-9, atol=1e-12)

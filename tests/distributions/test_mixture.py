@@ -37,3 +37,15 @@ def test_crps_of_a_mixture_against_scoringrules(rng):
     wanted = [scoringrules.crps_mixnorm(one, loc, scale, weights) for one in y]
 
     assert_allclose(regcal.crps(y, regcal.Mixture(parts, weights)), wanted, rtol=1e-6)
+
+
+def test_quantiles_of_mixtures_of_mixtures(rng):
+    """They are those of all components with the products of weights, of each row and level."""
+    parts = [regcal.Normal(rng.normal(size=3), rng.uniform(0.5, 2.0, 3)) for _ in range(4)]
+    inner = rng.dirichlet(np.ones(2), 3)
+    nested = regcal.Mixture([regcal.Mixture(parts[:2], inner), parts[2], parts[3]], [0.6, 0.4, 0.0])
+    flat = regcal.Mixture(parts[:3], np.column_stack([0.6 * inner, np.full(3, 0.4)]))
+    levels = np.array([[0.0, 1e-12, 0.05, 0.5, 0.9, 1.0]])
+
+    assert_allclose(nested.ppf(levels), flat.ppf(levels), rtol=1e-12)
+    assert_allclose(nested.cdf(nested.ppf(levels)), np.repeat(levels, 3, axis=0), rtol=1e-12)

@@ -6,6 +6,7 @@ import scipy.optimize
 import scipy.stats
 from numpy.testing import assert_allclose
 from rows import GRID
+from scipy.special import ndtri_exp
 
 import regcal
 from regcal.distributions import Segmented
@@ -88,3 +89,20 @@ def test_both_tails_are_equally_exact(uniform):
 
     assert_allclose(dist.from_probit(probits), -dist.from_probit(-probits), rtol=1e-9)
     assert_allclose(dist.probit(dist.from_probit(probits)), probits, rtol=1e-9)
+
+
+@pytest.mark.parametrize("uniform", [True, False])
+def test_masses_and_their_logarithms_agree(rng, uniform):
+    """Probits and quantiles are those that logarithms give, which need no masses to be large."""
+    base = regcal.Normal(rng.normal(size=4), [0.02, 0.5, 1.0, 4.0])
+    thresholds = np.array([-1.5, -1.0, 0.0, 0.2, 3.0])
+    shift = rng.normal(size=6)
+    shift[2] = -np.inf  # a segment that gets nothing
+    dist = Segmented(base, thresholds, lambda base, logs: logs + shift, uniform=uniform)
+    points = np.concatenate([np.linspace(-9.0, 9.0, 30), thresholds])[np.newaxis, :]
+    logcdf, logsf = dist.logcdf(points), dist.logsf(points)
+    by_logs = np.where(logcdf < logsf, ndtri_exp(logcdf), -ndtri_exp(logsf))
+    levels = np.array([[1e-12, 0.05, 0.4, 0.8, 0.99]])
+
+    assert_allclose(dist.probit(points), by_logs, rtol=1e-9, atol=1e-12)
+    assert_allclose(np.exp(dist.logcdf(dist.ppf(levels))), np.repeat(levels, 4, axis=0), rtol=1e-9)

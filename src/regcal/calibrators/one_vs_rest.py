@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.validation import has_fit_parameter
 
 from regcal._validation import Array, as_float_array
@@ -183,12 +184,17 @@ class ColumnMaps:
     def predict_log_columns(self, log_p: Array) -> Array:
         """Return log calibrated masses of unions, (n_rows, n_unions)."""
         p = np.exp(log_p)
-        columns = [
-            as_float_array(one.predict(p[:, k : k + 1]), "predictions").ravel()
-            for k, one in enumerate(self.maps)
-        ]
+        columns = [_predicted(one, p[:, k]) for k, one in enumerate(self.maps)]
         rates = np.clip(np.stack(columns, axis=1), 0.0, 1.0)
         return joined_by_base(rates, log_p, self.n_trials)
+
+
+def _predicted(binary: Any, p: Array) -> Array:
+    """Return what a fitted map makes of probabilities, (n_rows,)."""
+    if type(binary) is IsotonicRegression and binary.out_of_bounds == "clip":
+        # the same line through its knots, without checks that take as long as a model for a row
+        return np.interp(p, binary.X_thresholds_, binary.y_thresholds_)
+    return as_float_array(binary.predict(p[:, np.newaxis]), "predictions").ravel()
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from regcal._validation import Array
+from regcal.maps.base import for_rows
 
 _MAX_WIDENINGS = 60
 _FARTHEST = 1e300
@@ -121,7 +122,7 @@ def solve_between(
     """
     point = np.minimum(np.maximum(start, low), high)
     solution, rows, function = np.empty(point.shape), np.arange(len(point)), function_of(None)
-    targets = np.broadcast_to(targets, point.shape)
+    targets = for_rows(targets, len(point))
     spacing = 4 * _EPS * np.maximum(np.abs(low), np.abs(high))
     settled, before = high - low <= spacing, np.full(point.shape, _TOLERANCE)
     for step in range(_MAX_STEPS):
@@ -138,15 +139,14 @@ def solve_between(
             before = before[left]
         values, logslopes = function(point)
         error = values - targets
-        with np.errstate(invalid="ignore", over="ignore"):
+        missed = np.abs(error) / (1.0 + np.abs(targets))
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             newton = point - error * np.exp(-logslopes)
+            # where slopes are smooth, a step leaves the square of the share that the last one left
+            ahead = missed * (missed / before) ** 2
         low, high = np.where(error < 0, point, low), np.where(error > 0, point, high)
         inside = (newton > low) & (newton < high) & (step < _SLOW_STEPS)
-        missed = np.abs(error) / (1.0 + np.abs(targets))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            # what a step leaves of an error is, where slopes are smooth, the square of what the
-            # last one left
-            ahead = np.where(inside, missed * (missed / before) ** 2, missed)
+        ahead = np.where(inside, ahead, missed)
         done = settled | ((missed <= _LAST_STEP) & (ahead <= _TOLERANCE)) | (high - low <= spacing)
         if not inside.all():
             newton = np.where(inside, newton, np.where(done, point, _middle(low, high)))

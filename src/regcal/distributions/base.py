@@ -407,7 +407,7 @@ class Distribution(WithoutCaches, ABC):
         block = self._block_of(n_points)
         if block >= n_rows:
             values = getattr(self, method)(points)
-            if len(values) != n_rows:
+            if values.shape != (n_rows, n_points):
                 values = np.broadcast_to(values, (n_rows, n_points))
         else:
             values = np.empty((n_rows, n_points))

@@ -17,8 +17,7 @@ from regcal.distributions.base import (
 
 def check_loc_scale(loc: ArrayLike, scale: ArrayLike) -> tuple[Array, Array]:
     """Return location and scale as finite columns of one length, the scale positive."""
-    loc_column = check_column(np.atleast_1d(as_float_array(loc, "loc")), "loc")
-    scale_column = check_column(np.atleast_1d(as_float_array(scale, "scale")), "scale")
+    loc_column, scale_column = _column(loc, "loc"), _column(scale, "scale")
     check_positive(scale_column, "scale")
     n_rows = max(len(loc_column), len(scale_column))
     for name, column in (("loc", loc_column), ("scale", scale_column)):
@@ -32,6 +31,11 @@ def check_loc_scale(loc: ArrayLike, scale: ArrayLike) -> tuple[Array, Array]:
         loc_column.repeat(n_rows // len(loc_column)),
         scale_column.repeat(n_rows // len(scale_column)),
     )
+
+
+def _column(values: ArrayLike, name: str) -> Array:
+    array = as_float_array(values, name)
+    return check_column(array.reshape(1) if array.ndim == 0 else array, name)
 
 
 class Normal(ProbitDistribution):
@@ -73,8 +77,8 @@ class Normal(ProbitDistribution):
         return (points - self.loc[:, np.newaxis]) / self.scale[:, np.newaxis]
 
     def _probit_and_logslope(self, points: Array) -> tuple[Array, Array]:
-        slope = -np.log(self.scale)[:, np.newaxis]
-        return self._probit(points), np.broadcast_to(slope, (len(self), points.shape[1]))
+        z = self._probit(points)
+        return z, np.full(z.shape, -np.log(self.scale)[:, np.newaxis])
 
     def _from_probit(self, probits: Array) -> Array:
         return self.loc[:, np.newaxis] + self.scale[:, np.newaxis] * probits

@@ -254,7 +254,7 @@ class Segmented(Distribution):
 
     def _segment(self, points: Array) -> np.ndarray:
         """Return the number of the segment (t_{i-1}, t_i] of each point."""
-        return np.searchsorted(self.thresholds, points, side="left")
+        return self.thresholds.searchsorted(points, side="left")
 
     def _places(self, segments: np.ndarray) -> np.ndarray:
         """Return where segments stand in tables that go row by row."""

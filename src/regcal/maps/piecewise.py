@@ -60,8 +60,8 @@ class PiecewiseMap(WithoutCaches, ProbitMap):
 
     def image_and_slope(self, z: Array) -> tuple[Array, Array]:
         """Return the image of each value, and the slope there."""
-        interval = np.searchsorted(self.edges[1:-1], z, side="right")
-        held = np.clip(z, self.edges[0], self.edges[-1])
+        interval = self.edges[1:-1].searchsorted(z, side="right")
+        held = np.minimum(np.maximum(z, self.edges[0]), self.edges[-1])
         inside = held - self.edges.take(interval)
         rise = self._bends.take(interval)
         rise *= inside
@@ -82,13 +82,13 @@ class PiecewiseMap(WithoutCaches, ProbitMap):
 
     def inverse(self, image: Array) -> Array:
         """Return the values that are mapped to `image`."""
-        interval = np.searchsorted(self.heights[1:-1], image, side="right")
-        bend = self._bends[interval]
-        rise = np.clip(image, self.heights[0], self.heights[-1]) - self.heights[interval]
-        slope = self.left[interval]
+        interval = self.heights[1:-1].searchsorted(image, side="right")
+        held = np.minimum(np.maximum(image, self.heights[0]), self.heights[-1])
+        rise, slope = held - self.heights.take(interval), self.left.take(interval)
         # the stable form of the root of bend * s**2 + slope * s = rise
-        root = np.sqrt(np.maximum(slope * slope + 4 * bend * rise, 0.0))
-        inside = self.edges[interval] + 2 * rise / (slope + root)
-        below = np.minimum(image - self.heights[0], 0.0)
-        above = np.maximum(image - self.heights[-1], 0.0)
-        return inside + below / self.left[0] + above / self.right[-1]
+        root = np.sqrt(np.maximum(slope * slope + 4 * self._bends.take(interval) * rise, 0.0))
+        inside = self.edges.take(interval) + 2 * rise / (slope + root)
+        outside = image - held
+        if outside.any():
+            inside += outside / np.where(outside < 0, self.left[0], self.right[-1])
+        return inside
