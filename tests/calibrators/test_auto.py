@@ -324,3 +324,16 @@ def test_a_mass_under_equal_predictions_is_no_row_to_leave_out(n, rng):
 
     assert_allclose(new.cdf(0.0), np.mean(y == 0), atol=0.05)
     assert_allclose(new.mean(), y.mean(), atol=0.15 * y.std())
+
+
+@pytest.mark.parametrize(
+    ("gain", "errors", "taken"),
+    [(0.015, 1.9, True), (0.008, 1.9, False), (0.015, 1.0, False), (0.5, 1.9, False)],
+)
+def test_a_gain_that_is_clearly_no_loss_is_taken(gain, errors, taken):
+    """Of two candidates 1.96 standard errors are clear; less is, if no loss of 0.005 is left."""
+    n = 2400
+    noise = np.where(np.arange(n) % 2, 1.0, -1.0) * gain * np.sqrt(n) / errors
+    scores = judged(np.stack([np.zeros(n), gain + noise]))
+
+    assert scores.clearly_ahead(np.array([0.0, 1.0]), np.array([1.0, 0.0])) == taken
