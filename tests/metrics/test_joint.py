@@ -31,9 +31,9 @@ def censored(rng, n):
 
 # Where outcomes are numbers p-values are exact, but for thresholds that are taken from them.
 WORLDS = {
-    "numbers": (continuous, 160, 0.05),
-    "masses": (clipped, 80, 0.08),
-    "censored": (censored, 80, 0.08),
+    "numbers": (continuous, 80, 0.05),
+    "masses": (clipped, 40, 0.08),
+    "censored": (censored, 40, 0.08),
 }
 
 

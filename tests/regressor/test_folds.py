@@ -8,11 +8,12 @@ from rows import QUICK_AUTO, Recorder
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import BayesianRidge, LinearRegression
-from sklearn.model_selection import GroupKFold, KFold, TimeSeriesSplit
+from sklearn.model_selection import GroupKFold, KFold, TimeSeriesSplit, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from regcal import CalibratedRegressorCV, NormalResidualRegressor
+from regcal import CalibratedRegressorCV, NormalResidualRegressor, Outcomes
+from regcal.metrics import log_score_scorer
 
 
 def test_number_of_folds_deals_rows_at_random(rng):
@@ -110,3 +111,48 @@ def test_too_few_rows_for_the_folds():
     """The message names rows, folds and the way out."""
     with pytest.raises(ValueError, match=r"Cannot make 10 folds of n_samples=5 rows.*Lower cv"):
         CalibratedRegressorCV(BayesianRidge(), cv=10).fit(np.arange(5.0)[:, None], np.arange(5.0))
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_missing_outcomes_are_named_by_row(data, wrong):
+    """An error names the row of y, as calibrators do."""
+    X, y = data
+    y = y.copy()
+    y[[7, 9]] = wrong
+
+    for model in (CalibratedRegressorCV(BayesianRidge()), NormalResidualRegressor(BayesianRidge())):
+        with pytest.raises(ValueError, match=f"y holds 2 .* first is {wrong} at index 7. Remove"):
+            model.fit(X, y)
+
+
+def _events(y):
+    """Return times that are cut at 1, as scikit-survival takes them."""
+    pairs = list(zip(y < 1.0, np.clip(y, 0.0, 1.0), strict=True))
+    return np.array(pairs, dtype=[("event", bool), ("time", float)])
+
+
+def test_models_of_numbers_refuse_structured_arrays(data):
+    """What they raise is told with the way out, which works."""
+    X, y = data
+    events = _events(y)
+    model = CalibratedRegressorCV(BayesianRidge(), "scale")
+
+    with pytest.raises(TypeError, match=r"BayesianRidge.fit failed .* Pass Outcomes.of\(y\)"):
+        model.fit(X, events)
+
+    fitted = model.fit(X, Outcomes.of(events)).predict_dist(X)
+    given = Outcomes.right_censored(events["time"], events["event"])
+    assert_allclose(fitted.std(), clone(model).fit(X, given).predict_dist(X).std())
+
+
+def test_score_judges_numbers_only(data):
+    """R² of exact outcomes is that of their numbers; censored ones are refused by name."""
+    X, y = data
+    model = CalibratedRegressorCV(BayesianRidge(), "scale").fit(X, y)
+
+    assert model.score(X, Outcomes.exact(y)) == model.score(X, y)
+    seen = Outcomes.right_censored(np.minimum(y, 1.0), observed=y < 1.0)
+    for censored in (seen, np.column_stack([seen.lower, seen.upper]), _events(y)):
+        with pytest.raises(ValueError, match=f"{(y >= 1.0).sum()} of .*log_score_scorer"):
+            model.score(X, censored)
+    assert np.isfinite(cross_val_score(model, X, seen, scoring=log_score_scorer, cv=2)).all()

@@ -5,7 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import BayesianRidge
-from sklearn.model_selection import GroupKFold, KFold, TimeSeriesSplit
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, TimeSeriesSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import regcal
 from regcal import CalibratedRegressorCV, cross_val_predict_dist
@@ -66,6 +68,36 @@ def test_frames_and_censored_outcomes(data):
     frame = cross_val_predict_dist(model, pd.DataFrame(X, columns=["a", "b"]), seen, cv=2)
 
     assert_allclose(frame.median(), cross_val_predict_dist(model, X, seen, cv=2).median())
+
+
+@pytest.mark.parametrize("columns", [False, True])
+def test_models_of_numbers_are_fitted_to_what_is_known_of_intervals(data, columns):
+    """The same as of the ends that are known, however they are given."""
+    X, y = data
+    seen = regcal.Outcomes.right_censored(np.minimum(y, 1.0), observed=y < 1.0)
+    given = np.column_stack([seen.lower, seen.upper]) if columns else seen
+
+    dist = cross_val_predict_dist(BayesianRidge(), X, given, cv=3)
+
+    expected = cross_val_predict_dist(BayesianRidge(), X, np.minimum(y, 1.0), cv=3)
+    assert_allclose(dist.mean(), expected.mean())
+
+
+def test_calibrated_models_inside_others_see_the_intervals(data):
+    """At the end of a pipeline, and inside a search, they are told what was seen."""
+    X, y = data
+    seen = regcal.Outcomes.right_censored(np.minimum(y, 1.0), observed=y < 1.0)
+    model = CalibratedRegressorCV(BayesianRidge(), "scale")
+    piped = make_pipeline(StandardScaler(), model)
+    scorer = regcal.metrics.log_score_scorer
+    search = GridSearchCV(model, {"calibrator": ["scale"]}, cv=2, scoring=scorer)
+
+    direct = cross_val_predict_dist(model, X, seen, cv=2)
+
+    assert_allclose(cross_val_predict_dist(search, X, seen, cv=2).std(), direct.std())
+    inside = cross_val_predict_dist(piped, X, seen, cv=2).std()
+    as_numbers = cross_val_predict_dist(piped, X, np.minimum(y, 1.0), cv=2).std()
+    assert (inside > as_numbers).all()
 
 
 def test_splitters_that_leave_rows_out(data):

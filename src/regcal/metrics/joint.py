@@ -172,7 +172,8 @@ def joint_calibration_test(
     The largest of the standardised statements is compared with that of simulated calibrated rows,
     as many and with the same predictions. The p-value is exact for outcomes that are numbers, but
     for thresholds that are taken from these. Outcomes that are censored or lie on point masses
-    count evenly over their intervals of PIT values, as everywhere, and the p-value is approximate.
+    count evenly over their intervals of PIT values, as everywhere, and the p-value is approximate;
+    where all outcomes are intervals it is too small (``benchmarks/verdict.py``, "intervals").
 
     Parameters
     ----------

@@ -1,9 +1,11 @@
 """Answers look like the question: frames for frames, with the labels of their rows."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from regcal._validation import Array
+from numpy.typing import ArrayLike
+
+from regcal._validation import Array, as_float_array
 
 
 def library_of(X: Any) -> str | None:
@@ -44,6 +46,18 @@ def like_rows(X: Any, values: Array, columns: Sequence[Any] | str) -> Any:
             return pl.Series(columns, values)
         return pl.DataFrame(values, schema=[_text(name) for name in columns])
     return values
+
+
+def at_thresholds(
+    X: Any, probability: Callable[[ArrayLike], Array], threshold: ArrayLike, name: str
+) -> Any:
+    """Return probabilities at thresholds in the form of X."""
+    values = probability(threshold)
+    if values.ndim == 1:
+        return like_rows(X, values, name)
+    shared = as_float_array(threshold, "threshold")
+    columns = shared[0].tolist() if len(shared) == 1 else list(range(values.shape[1]))
+    return like_rows(X, values, columns)
 
 
 def _text(name: Any) -> str:

@@ -1,7 +1,7 @@
 """A regressor whose predictive distributions are calibrated."""
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -26,12 +26,13 @@ from regcal.calibrators.targets import Targets
 from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Mixture
 from regcal.outcomes import Outcomes
-from regcal.regressor._answers import library_of, like_rows
+from regcal.regressor._answers import at_thresholds, library_of, like_rows
 from regcal.regressor._folds import (
     as_weights,
     check_outcome_data,
     check_table,
     input_tags,
+    numbers_of,
     route_metadata,
     router_for,
     rows_together,
@@ -152,8 +153,8 @@ class CalibratedRegressorCV(
     Notes
     -----
     ``score`` is the R² of `predict`, as for every regressor of scikit-learn: it judges one number
-    per row. To search and compare by distributions, pass a scorer of `regcal.metrics`, such as
-    ``scoring=regcal.metrics.log_score_scorer``, to scikit-learn.
+    per row, and refuses censored ones. To search and compare by distributions, pass a scorer of
+    `regcal.metrics`, such as ``scoring=regcal.metrics.log_score_scorer``, to scikit-learn.
 
     Examples
     --------
@@ -169,6 +170,9 @@ class CalibratedRegressorCV(
     """
 
     __metadata_request__fit = {"groups": UNUSED}  # noqa: RUF012
+
+    # Whether `fit` takes Outcomes: what trains copies of a model fits others to numbers.
+    takes_outcomes = True
 
     # What files from before there were these parameters have.
     covariates: Any = None
@@ -416,6 +420,10 @@ class CalibratedRegressorCV(
         dist = self.predict_dist(X)
         return dist.median() if self.point == "median" else dist.mean()
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the R² of `predict`, for outcomes that are known as numbers."""
+        return float(super().score(X, numbers_of(y), sample_weight))
+
     def predict_quantiles(
         self, X: Any, levels: ArrayLike, guarantee: bool = False, *, sample_weight: Any = None
     ) -> Any:
@@ -529,7 +537,7 @@ class CalibratedRegressorCV(
             Of pandas, with the index of `X`, or of polars, if `X` is a frame of these; the columns
             are thresholds that all rows share, or their numbers.
         """
-        return _at_thresholds(X, self.predict_dist(X).cdf, threshold, "below")
+        return at_thresholds(X, self.predict_dist(X).cdf, threshold, "below")
 
     def predict_above(self, X: Any, threshold: ArrayLike) -> Any:
         """Return the probability that the outcome exceeds `threshold`.
@@ -546,7 +554,7 @@ class CalibratedRegressorCV(
             Of pandas, with the index of `X`, or of polars, if `X` is a frame of these; the columns
             are thresholds that all rows share, or their numbers.
         """
-        return _at_thresholds(X, self.predict_dist(X).sf, threshold, "above")
+        return at_thresholds(X, self.predict_dist(X).sf, threshold, "above")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -576,15 +584,3 @@ def _check_question(guarantee: Any, sample_weight: Any) -> None:
             "promised of them, and nothing else. Pass guarantee=True as well, or no weights."
         )
         raise ValueError(msg)
-
-
-def _at_thresholds(
-    X: Any, probability: Callable[[ArrayLike], Array], threshold: ArrayLike, name: str
-) -> Any:
-    """Return probabilities at thresholds in the form of X."""
-    values = probability(threshold)
-    if values.ndim == 1:
-        return like_rows(X, values, name)
-    shared = as_float_array(threshold, "threshold")
-    columns = shared[0].tolist() if len(shared) == 1 else list(range(values.shape[1]))
-    return like_rows(X, values, columns)

@@ -9,6 +9,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold, check_cv
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.pipeline import Pipeline
 from sklearn.utils import (
     Bunch,
     InputTags,
@@ -25,7 +27,13 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from regcal._validation import Array, as_float_array, check_weights, refuse_masked
+from regcal._validation import (
+    Array,
+    as_float_array,
+    check_finite,
+    check_weights,
+    refuse_masked,
+)
 from regcal.outcomes import Outcomes, has_fields, is_interval_data
 
 Fold = tuple[np.ndarray, np.ndarray]
@@ -91,10 +99,17 @@ def check_training_data(owner: Any, X: Any, y: Any) -> tuple[Any, Array]:
         raise ValueError(msg)
     X = check_table(owner, X, reset=True)
     y = as_float_array(y, "y")
-    y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=owner)
+    y = check_array(
+        y,
+        ensure_2d=False,
+        dtype=np.float64,
+        ensure_all_finite=False,
+        input_name="y",
+        estimator=owner,
+    )
     y = column_or_1d(y, warn=True)
     check_consistent_length(X, y)
-    return X, y
+    return X, check_finite(y, "y")
 
 
 def check_outcome_data(owner: Any, X: Any, y: Any) -> tuple[Any, Any, Outcomes]:
@@ -110,6 +125,31 @@ def check_outcome_data(owner: Any, X: Any, y: Any) -> tuple[Any, Any, Outcomes]:
     X = check_table(owner, X, reset=True)
     check_consistent_length(X, seen.lower)
     return X, y if has_fields(y) else seen.values, seen
+
+
+def takes_outcomes(estimator: Any) -> bool:
+    """Return whether an estimator, at the end of a pipeline or of a search, takes `Outcomes`."""
+    if isinstance(estimator, Pipeline):
+        return takes_outcomes(estimator.steps[-1][1])
+    if isinstance(estimator, BaseSearchCV):
+        return takes_outcomes(estimator.estimator)
+    return getattr(estimator, "takes_outcomes", False)
+
+
+def numbers_of(y: Any) -> Any:
+    """Return outcomes that are known as numbers; refuse others, which no point can be held to."""
+    if not is_interval_data(y):
+        return y
+    seen = Outcomes.of(y)
+    if not seen.exact_rows.all():
+        msg = (
+            f"{int((~seen.exact_rows).sum())} of {len(seen)} outcomes are censored or intervals, "
+            "and R² compares predictions with numbers. Judge distributions instead: "
+            "regcal.log_score(y, model.predict_dist(X)), or in scikit-learn "
+            "scoring=regcal.metrics.log_score_scorer."
+        )
+        raise ValueError(msg)
+    return seen.values
 
 
 def router_for(owner: Any) -> MetadataRouter:
@@ -212,10 +252,21 @@ def fit_copy(
     estimator: Any, X: Any, y: Array, fit_params: Mapping[str, Any], rows: np.ndarray | None = None
 ) -> Any:
     """Return a copy of the estimator, fitted on some rows or on all."""
-    if rows is None:
+    if rows is not None:
+        fit_params = rows_of_params(fit_params, len(y), rows)
+        X, y = _safe_indexing(X, rows), y[rows]
+    try:
         return clone(estimator).fit(X, y, **fit_params)
-    own = rows_of_params(fit_params, len(y), rows)
-    return clone(estimator).fit(_safe_indexing(X, rows), y[rows], **own)
+    except (TypeError, ValueError) as error:
+        if not has_fields(y) or takes_outcomes(estimator):
+            raise
+        msg = (
+            f"{type(estimator).__name__}.fit failed on a structured array of (event, time), which "
+            "is passed on as it is for models of survival times "
+            f"({type(error).__name__}: {str(error).rstrip('.')}). Pass Outcomes.of(y) instead: a "
+            "model of numbers is fitted to the times, and calibrated by what was seen."
+        )
+        raise TypeError(msg) from error
 
 
 def rows_of_params(fit_params: Mapping[str, Any], n_rows: int, rows: np.ndarray) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_consistent_length, has_fit_parameter
 
 from regcal.adapters import predict_dist
 from regcal.distributions import Distribution, concatenate
-from regcal.outcomes import Outcomes, is_interval_data
-from regcal.regressor._folds import fit_folds, make_folds
+from regcal.outcomes import Outcomes, has_fields, is_interval_data
+from regcal.regressor._folds import fit_folds, make_folds, takes_outcomes
 
 
 def cross_val_predict_dist(
@@ -38,7 +38,8 @@ def cross_val_predict_dist(
         Anything whose fitted form `predict_dist` understands. It is not changed.
     X : array-like or frame of shape (n_rows, n_features)
     y : array-like of shape (n_rows,), Outcomes, or a structured array of (event, time)
-        As the estimator's `fit` takes it.
+        An estimator that does not take `Outcomes` is fitted to numbers: of an interval, to the end
+        that is known or to the middle. Structured arrays are passed on as they are.
     groups : array-like of shape (n_rows,), optional
         Rows of a group are held out together; also for `fit`, if it takes groups.
     cv : int or splitter, default=5
@@ -68,7 +69,8 @@ def cross_val_predict_dist(
     np.float64(31.0)
     """
     seen = Outcomes.of(y)
-    y = y if is_interval_data(y) else seen.values
+    if not has_fields(y):
+        y = seen if is_interval_data(y) and takes_outcomes(estimator) else seen.values
     check_consistent_length(X, seen.lower, groups)
     own = dict(params or {})
     if groups is not None:
