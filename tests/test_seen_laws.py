@@ -307,3 +307,50 @@ def test_refused_rows_leave_nothing_behind(bad):
 
     assert later[0].n_rows_seen_ == 40
     assert_allclose(answers(later[0]), answers(later[1]), rtol=0)
+
+
+def rows_of_few_predictions(kind, n_predictions, seed):
+    """Predictions, what was seen, the outcomes themselves, and where to look at their shares."""
+    rng = np.random.default_rng(seed)
+    loc = np.repeat([3.0] if n_predictions == 1 else np.linspace(2, 5, n_predictions), 900)
+    loc = loc[::n_predictions]
+    y = rng.poisson(loc).astype(float) if kind == "counts" else rng.gamma(2.0, loc / 2)
+    if kind == "zeros":
+        y[rng.uniform(size=900) < 0.4] = 0.0
+    seen, points, parameters = {
+        "zeros": (y, [0, 1, 2, 4], {}),
+        "counts": (y, range(1, 8), {"step": 1}),
+        "left": (Outcomes.left_censored(np.maximum(y, 1.5), y > 1.5), [1.5, 2, 3, 5], {}),
+        "visits": (Outcomes(2 * np.floor(y / 2), 2 * np.floor(y / 2) + 2), [2, 4, 6, 8], {}),
+    }[kind]
+    return Normal(loc, np.full(900, 2.0)), seen, y, np.array([*points], dtype=float), parameters
+
+
+@pytest.mark.parametrize("kind", ["zeros", "counts", "left", "visits"])
+@pytest.mark.parametrize(
+    ("name", "n_predictions"),
+    [("isotonic", 1), ("isotonic", 3), ("isotonic", 12), ("auto", 1), ("auto", 3)],
+)
+def test_few_predictions_get_the_shares_of_their_outcomes(name, n_predictions, kind):
+    """Equal rows are not left out together: learnt CDFs are as near as chance to what was seen.
+
+    That is the root mean square of their distances to the shares of outcomes of each prediction,
+    in standard errors of these.
+    """
+    errors = []
+    for seed in range(3 if name == "isotonic" else 2):
+        dist, seen, y, points, parameters = rows_of_few_predictions(kind, n_predictions, seed)
+        learner = regcal.get_calibrator("isotonic", **parameters)
+        if name == "auto":
+            known = ("identity", "pit", "isotonic")
+            candidates = [(one, regcal.get_calibrator(one)) for one in known]
+            learner = regcal.AutoCalibrator(candidates, **parameters)
+        learner.fit(dist, seen)
+        for loc in np.unique(dist.loc):
+            own = dist.loc == loc
+            share = (y[own, np.newaxis] <= points).mean(axis=0)
+            spread = np.sqrt(np.maximum(share * (1 - share), 0.01) / own.sum())
+            learnt = learner.transform(dist[own][:1]).cdf(points[np.newaxis, :])[0]
+            errors.append((learnt - share) / spread)
+
+    assert np.sqrt(np.mean(np.square(errors))) < 1.5
