@@ -269,6 +269,9 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
                 "Fit a calibrator with the same parameters."
             )
             raise ValueError(msg)
+        if observed.n_rows == 0:
+            msg = "There are no rows to learn from. Pass at least one batch."
+            raise ValueError(msg)
         self._forget()
         refuse_censoring_beyond(observed.rows_as_given)
         self.warn_of_impossible(observed.n_possible, observed.n_rows, observed.rows_as_given)
@@ -386,9 +389,6 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         return self.columns_.read(covariates, n_rows)
 
     def _learn(self, observed: Observed) -> Self:
-        if observed.n_rows == 0:
-            msg = "There are no rows to learn from. Pass at least one batch."
-            raise ValueError(msg)
         if not observed.n_possible:
             msg = (
                 f"None of the {observed.n_rows} outcomes is possible under its predictive "
@@ -464,12 +464,12 @@ def _refuse_censored(seen: Outcomes) -> None:
 
 
 def refuse_censoring_beyond(rows: HeldOut) -> None:
-    """Refuse censored rows none of which is possible.
+    """Refuse censored rows none of which is possible, beside others.
 
     To leave all of them out is to learn from those alone whose outcome came early enough.
     """
     possible = rows.possible_intervals
-    if len(possible) and not possible.any():
+    if 0 < len(possible) < len(rows) and not possible.any():
         first = int(np.flatnonzero(~rows.seen.exact_rows)[0])
         lower, upper = rows.seen.lower[first], rows.seen.upper[first]
         msg = (
