@@ -3,6 +3,7 @@
 Draws, quantiles and bins of users keep the masses at the ends that they pile up at.
 """
 
+import itertools
 import pickle
 
 import cases
@@ -102,6 +103,17 @@ def test_a_mass_is_the_jump_of_the_cdf(dist):
     assert_allclose(dist.cdf(grid) - dist.cdf(grid - gap), mass, atol=1e-3)
     assert (mass > 0).any()
     assert_allclose(dist.pdf(grid)[mass > 1e-9], mass[mass > 1e-9])
+
+
+def test_intervals_have_the_mass_between_their_ends(dist):
+    """Also where an end is a mass, and wholly beyond the ends, where nothing is."""
+    ends = np.array(dist._ends() or (dist.median()[0],))
+    width = float(np.median(dist.ppf(0.9) - dist.ppf(0.1)))
+    around = np.unique(np.concatenate([ends + k * width for k in (-9, -8, -0.3, 0, 0.4, 8, 9)]))
+    for low, high in itertools.pairwise(around):
+        wanted = dist.cdf(high) - dist.cdf(low) + dist.mass(low)
+
+        assert_allclose(np.exp(dist.logprob(low, high)), wanted, rtol=1e-6, atol=1e-12)
 
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)

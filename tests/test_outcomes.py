@@ -126,13 +126,26 @@ EVENTS = {"died": [True, False], "time": [5.0, 8.0]}
         (lambda: Outcomes.of(pd.DataFrame(EVENTS)), "column of truth values beside"),
         (lambda: Outcomes.of(pd.DataFrame(EVENTS).astype({"died": "boolean"})), "truth values"),
         (lambda: Outcomes.of(pl.DataFrame(EVENTS)), "column of truth values beside"),
-        (lambda: Outcomes.right_censored([1.0], [None]), "True where y is the outcome itself"),
+        (lambda: Outcomes.right_censored([1.0], [None]), "got None in row 0. Pass True where y is"),
+        (lambda: Outcomes.right_censored([1.0], [[True]]), r"got bool of shape \(1, 1\)"),
+        (lambda: Outcomes.right_censored([1.0, 2.0], [1, 2]), "got 2 in row 1. Pass True"),
+        (lambda: Outcomes.right_censored([1.0, 2.0], ["yes", "no"]), "got 'yes' in row 0. Pass"),
+        (lambda: Outcomes.of([(1, 5.0), (0, 8.0)]), "zeros and ones.*right_censored"),
+        (lambda: Outcomes.of(pd.DataFrame(EVENTS).astype({"died": int})), "zeros and ones.*to 8"),
+        (lambda: Outcomes.of([(5.0, 1), (8.0, 0)]), "upper ends are zeros and ones.*right_cens"),
     ],
 )
 def test_errors_say_what_is_wrong(make, message):
     """Every message names the value and the rule."""
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_zeros_and_ones_may_be_ends():
+    """Of times that began at 0, of labels that are known or not, and where the user says so."""
+    for lower, upper in [([0, 0], [5, 8]), ([0, 1, 1], [0, 1, np.inf]), ([-2, -1], [0, 1])]:
+        assert Outcomes.of(np.column_stack([lower, upper])) == Outcomes(lower, upper)
+    assert_array_equal(Outcomes([0.0, 1.0], [5.0, 8.0]).upper, [5.0, 8.0])
 
 
 def test_scikit_learn_splits_outcomes(rng):

@@ -49,7 +49,7 @@ class Outcomes(WithoutCaches):
         if len(lower) != len(upper):
             msg = f"Got {len(lower)} lower and {len(upper)} upper ends. Pass one of each per row."
             raise ValueError(msg)
-        _refuse(lower > upper, lower, upper, "lower must not exceed upper. Swap the two")
+        _refuse(lower > upper, lower, upper, f"lower must not exceed upper. {_mended(upper)}")
         unknown = np.isinf(lower) & np.isinf(upper)
         _refuse(unknown, lower, upper, "one of the ends must be finite. Remove such rows")
         object.__setattr__(self, "lower", lower)
@@ -70,9 +70,10 @@ class Outcomes(WithoutCaches):
         Parameters
         ----------
         y : Outcomes, array-like of shape (n_rows,) or (n_rows, 2), or structured array
-            Numbers are exact; two columns are lower and upper ends. Of a structured array with
-            one field of truth values and one of numbers, as scikit-survival has it, the first
-            tells whether the event was observed.
+            Numbers are exact; two columns are lower and upper ends, and refused if they look like
+            events and times: zeros and ones beside finite numbers. Of a structured array with one
+            field of truth values and one of numbers, as scikit-survival has it, the first tells
+            whether the event was observed.
 
         Returns
         -------
@@ -93,6 +94,7 @@ class Outcomes(WithoutCaches):
         if _is_pair(y):
             _refuse_events(y)
             ends = as_float_array(y, "y")
+            _refuse_counted_events(*ends.T)
             return cls(ends[:, 0], ends[:, 1])
         return cls.exact(y)
 
@@ -225,6 +227,32 @@ def _refuse_events(y: Any) -> None:
         raise ValueError(msg)
 
 
+def _refuse_counted_events(lower: Array, upper: Array) -> None:
+    """Refuse a column of zeros and ones beside one of times, which would pass for a lower end."""
+    if _says_yes_and_no(lower) and np.isfinite(upper).all() and (upper > 1).any():
+        msg = (
+            "The first column of y has nothing but zeros and ones, the second finite numbers up to "
+            f"{upper.max():g}. If it says whether the outcome was observed, pass "
+            "Outcomes.right_censored(times, observed); if they are lower and upper ends, "
+            "Outcomes(lower, upper)."
+        )
+        raise ValueError(msg)
+
+
+def _says_yes_and_no(values: Array) -> bool:
+    return np.array_equal(np.unique(values), [0.0, 1.0])
+
+
+def _mended(upper: Array) -> str:
+    """Return the way out for a lower end above the upper one."""
+    if _says_yes_and_no(upper):
+        return (
+            "The upper ends are zeros and ones: if they say whether the outcome was observed, pass "
+            "Outcomes.right_censored(times, observed)"
+        )
+    return "Swap the two"
+
+
 def _flags(observed: Any, n_rows: int) -> np.ndarray:
     refuse_masked(observed, "observed")
     flags = np.asarray(observed)
@@ -232,12 +260,20 @@ def _flags(observed: Any, n_rows: int) -> np.ndarray:
         flags = flags.astype(bool)
     truth = flags.dtype == bool or (flags.dtype.kind in "iuf" and np.isin(flags, (0, 1)).all())
     if flags.shape != (n_rows,) or not truth:
+        got = f"{flags.dtype} of shape {flags.shape}"
+        odd = [row for row, flag in enumerate(flags.tolist()) if not _is_truth(flag)]
+        if flags.shape == (n_rows,) and odd:
+            got = f"{flags.tolist()[odd[0]]!r} in row {odd[0]}"
         msg = (
-            f"observed must be {n_rows} truth values, one per row, got "
-            f"{flags.dtype} of shape {flags.shape}. Pass True where y is the outcome itself."
+            f"observed must be {n_rows} truth values, one per row, got {got}. "
+            "Pass True where y is the outcome itself."
         )
         raise ValueError(msg)
     return flags.astype(bool)
+
+
+def _is_truth(flag: Any) -> bool:
+    return isinstance(flag, int | float | np.bool_) and flag in (0, 1)
 
 
 def check_outcomes(y: Any, n_rows: int) -> Outcomes:

@@ -181,7 +181,8 @@ def checked_ends(low: Any, high: Any) -> Ends:
     """Return two ends of the support, infinite for None, or say what is wrong with them."""
     ends = _as_end(low, -np.inf, "low"), _as_end(high, np.inf, "high")
     if not ends[0] < ends[1]:
-        msg = f"low must be smaller than high, got {ends[0]} and {ends[1]}. Swap the two."
+        way_out = "Write an end that is none as None" if ends[0] == ends[1] else "Swap them"
+        msg = f"low must be smaller than high, got {ends[0]} and {ends[1]}. {way_out}."
         raise ValueError(msg)
     return ends
 

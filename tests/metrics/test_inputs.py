@@ -4,6 +4,7 @@ import inspect
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
@@ -100,13 +101,13 @@ def seeded(metric):
 
 @pytest.mark.parametrize("metric", [*FROM_PREDICTIONS, *OF_NUMBERS[3:]])
 def test_exact_outcomes_are_numbers(metric, normals):
-    """Outcomes that were seen exactly, and scikit-survival's events, score as numbers do."""
+    """Outcomes seen exactly, scikit-survival's events and two equal ends score as numbers do."""
     y, dist = normals
     y, dist = y - y.min(), Normal(dist.loc - y.min(), dist.scale)  # times begin at 0
     events = np.array([(True, value) for value in y], dtype=[("event", bool), ("time", float)])
     wanted = numbers_in(seeded(metric)(y, dist))
 
-    for outcomes in (Outcomes.exact(y), events):
+    for outcomes in (Outcomes.exact(y), events, np.column_stack([y, y]), pd.DataFrame([y, y]).T):
         assert_allclose(numbers_in(seeded(metric)(outcomes, dist)), wanted)
 
 

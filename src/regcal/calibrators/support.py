@@ -61,9 +61,12 @@ class Support:
         beyond = self.beyond(outcomes)
         if beyond.any():
             row = int(np.flatnonzero(beyond)[0])
+            ends = np.unique([outcomes.lower[row], outcomes.upper[row]])
+            outcome = " to ".join(str(end) for end in ends if np.isfinite(end))
             msg = (
-                f"The outcome {outcomes.values[row]} lies outside the support "
-                f"({self.low}, {self.high}). Widen support=, or correct the outcome."
+                f"The outcome {outcome} lies outside the support ({self.low}, {self.high}): "
+                f"{int(beyond.sum())} of {len(outcomes)} outcomes do. Widen support=, or correct "
+                "or remove such rows."
             )
             raise ValueError(msg)
         off = self.off_step(outcomes)

@@ -112,8 +112,10 @@ class Bounded(Distribution):
         return np.logaddexp(self.latent._logsf(points), self.latent._logmass(points))
 
     def _log_mass_between(self, low: Array, high: Array) -> Array:
+        nothing = (high < self.low) | (low >= self.high)
         low = np.where(low < self.low, -np.inf, low)
-        return self.latent._log_mass_between(low, np.where(high >= self.high, np.inf, high))
+        high = np.where(high >= self.high, np.inf, high)
+        return np.where(nothing, -np.inf, self.latent._log_mass_between(low, high))
 
     def _ends(self) -> tuple[float, ...]:
         inner = (end for end in self.latent._ends() if self.low < end < self.high)

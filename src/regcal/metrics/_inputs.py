@@ -4,24 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from regcal._validation import Array, check_targets
+from regcal._validation import Array
 from regcal.distributions import Distribution, as_distribution
-from regcal.outcomes import Outcomes
+from regcal.outcomes import Outcomes, check_outcomes
 
 
 def checked_outcomes(y: Any, dist: Any) -> tuple[Outcomes, Distribution]:
     """Return what was seen of outcomes, and distributions that belong to them."""
     dist = as_distribution(dist)
-    if not (isinstance(y, Outcomes) or getattr(getattr(y, "dtype", None), "names", None)):
-        return Outcomes.exact(check_targets(y, len(dist))), dist
-    outcomes = Outcomes.of(y)
-    if len(outcomes) != len(dist):
-        msg = (
-            f"Got {len(outcomes)} outcomes for {len(dist)} distributions. "
-            "Pass one per distribution, in the same order."
-        )
-        raise ValueError(msg)
-    return outcomes, dist
+    return check_outcomes(y, len(dist)), dist
 
 
 def exact_numbers(outcomes: Outcomes, score: str) -> Array:
