@@ -24,7 +24,7 @@ def test_model_files_that_cannot_be_trusted_are_refused(run):
     run.refused("predict new.csv concrete.csv", "new.csv")
     run.refused("predict absent.regcal new.csv", "no model file absent.regcal")
     run.refused("predict own.regcal concrete.csv", "own_model.Own", "pass --trust NAME")
-    assert "needs --trust: own_model.Own" in run.good("info own.regcal").out
+    assert "  needs --trust own_model.Own\n" in run.good("info own.regcal").out
 
 
 def test_trusted_models_are_used(run):
