@@ -220,15 +220,29 @@ def test_all_candidates_are_scored_by_the_same_measure():
     assert auto.scores_[0].log_score == pytest.approx(regcal.log_score(y, clipped).mean())
 
 
-def test_a_later_outcome_removes_a_found_end():
-    """With a warning, as what was predicted so far was different."""
+@pytest.mark.parametrize("beyond", [(-2.0, -2.0), (-3.0, -1.0), (-np.inf, -1.0)])
+def test_a_later_outcome_removes_a_found_end(beyond):
+    """With a warning, as what was predicted so far was different; whatever was seen of it."""
     dist, y, _ = seen_rows("zeros")
+    outcome = Outcomes(*np.transpose([beyond]))
     growing = calibrator("pit").partial_fit(dist, y)
     assert growing.support_.low == 0.0
 
     with pytest.warns(UserWarning, match="seen beyond 0, which looked like an end"):
-        growing.partial_fit(dist[:1], [-2.0])
+        growing.partial_fit(dist[:1], outcome)
     assert growing.support_.low == -np.inf
+
+    lower, upper = (np.append(y, end) for end in beyond)
+    rows = np.append(np.arange(len(y)), 0)
+    assert calibrator("pit").fit(dist[rows], Outcomes(lower, upper)).support_.low == -np.inf
+
+
+def test_an_interval_that_reaches_an_end_leaves_it():
+    """Its middle lies beyond the end, but what was seen may be the end itself."""
+    dist, y, _ = seen_rows("zeros")
+    seen = Outcomes(np.append(y[1:], -3.0), np.append(y[1:], 1.0))
+
+    assert calibrator("pit").fit(dist, seen).support_.low == 0.0
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,13 @@
 """Range and distribution of outcomes."""
 
+from functools import reduce
+
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 
 import regcal
+from regcal import Outcomes
 from regcal.calibrators import Targets
 from regcal.calibrators.targets import dense_thresholds
 from regcal.grids import make_thresholds
@@ -27,6 +31,23 @@ def test_targets_do_not_depend_on_order(rng):
     near = np.abs(merged.thresholds(regcal.QuantileGrid(9)) - np.quantile(y, np.arange(1, 10) / 10))
     assert near.max() < 2 * merged.step
     assert_allclose(merged.share_below(np.median(y)), 0.5, atol=0.01)
+
+
+@pytest.mark.parametrize("n_rows", [100, 40_000])
+def test_ends_are_none_where_intervals_lie_beyond(n_rows, rng):
+    """However many values there are, and in which order they come."""
+    y = np.clip(rng.normal(size=n_rows), -1.0, 1.0)
+    piled = Targets.of(y)
+    below, across = (Targets.of(Outcomes([-9.0], [end])) for end in (-2.0, 3.0))
+    above = Targets.of(Outcomes([2.0], [np.inf]))
+
+    def found(*parts):
+        support = reduce(Targets.merge, parts).seen_through("auto", None).support
+        return support.low, support.high
+
+    assert found(piled) == found(piled, across) == found(across, piled) == (-1.0, 1.0)
+    assert found(piled, below) == found(below, piled, across) == (-np.inf, 1.0)
+    assert found(above, piled) == (-1.0, np.inf)
 
 
 def test_targets_know_their_rounding(rng):

@@ -222,9 +222,15 @@ def test_a_model_file_is_judged_through_its_own_ends(tables):
         ("--lower from --upper to --target days", ("Leave out --target",)),
         ("--target days --censored mu", ("'mu' (--censored) must hold True or 1", "row 1")),
         ("--lower to --upper mu", ("'to' is", "exceed", "'mu'", "swap --lower and --upper")),
-        ("--target days --support 1,", ("'days' is", "--support goes from 1 to inf")),
+        (
+            "--target days --support 1,",
+            ("'days' is", "--support goes from 1 to inf", "leave out that option"),
+        ),
         ("--target days --support ,2", ("'days' is", "--support goes from -inf to 2")),
-        ("--target days --step 1", ("'days' is", "--step says multiples of 1")),
+        (
+            "--target days --step 1",
+            ("'days' is", "--step says multiples of 1", "leave out that option"),
+        ),
         ("--target days --support 0", ("--support takes auto, none, or two ends", "'0'")),
         ("--target days --support ,", ("--support takes auto, none",)),
         ("--target days --support low,", ("--support takes numbers", "low")),
@@ -262,6 +268,22 @@ def test_rows_that_are_no_outcomes_are_refused(run, row, options, parts):
     run.refused(line, *((parts,) if isinstance(parts, str) else parts))
     if "missing" in "".join(parts):
         assert json.loads(run.good(f"{line} --skip-missing").out)["rows"] == 3
+
+
+def test_each_part_that_was_found_has_a_way_out(run):
+    """Ends by --support, steps by --step; what was given has none."""
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(1.0, 120)
+    pd.DataFrame({"mu": 1.0, "sigma": 1.0, "n": counts, "m": counts - 20}).to_csv(
+        run.folder / "n.csv", index=False
+    )
+    line = "calibrate n.csv --mean mu --std sigma --calibrator scale --target"
+
+    both = run.good(f"{line} n --step auto").err
+    assert "multiples of 1. If not, pass --support none, or leave out --step." in both
+    only_step = run.good(f"{line} m --support none --step auto").err
+    assert "Outcomes: multiples of 1. If not, leave out --step." in only_step
+    assert "leave out --step" not in run.good(f"{line} n --step 1").err
 
 
 def test_the_words_of_a_support_are_short():

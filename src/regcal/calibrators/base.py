@@ -112,7 +112,8 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         rows = self.checked_rows(dist, y, sample_weight, covariates)
         observed = Observed.all_of(self, rows)
         self._forget()
-        self.warn_of_impossible(observed.n_possible, observed.n_rows)
+        refuse_censoring_beyond(observed.rows_as_given)
+        self.warn_of_impossible(observed.n_possible, observed.n_rows, observed.rows_as_given)
         self._learn(observed).warn_of_disagreement(observed.rows_as_given)
         return self
 
@@ -185,7 +186,9 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
             self.observed_ = self.new_observed()
         before = self.observed_.n_rows - self.observed_.n_possible
         observed = self.observed_.add(dist, y, sample_weight, covariates)
-        self.warn_of_impossible(observed.n_possible + before, observed.n_rows)
+        possible = observed.n_possible + before
+        refuse_censoring_beyond(observed.rows_as_given)
+        self.warn_of_impossible(possible, observed.n_rows, observed.rows_as_given)
         self._learn(observed).warn_of_disagreement(observed.rows_as_given)
         return self
 
@@ -266,25 +269,40 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
                 "Fit a calibrator with the same parameters."
             )
             raise ValueError(msg)
+        if observed.n_rows == 0:
+            msg = "There are no rows to learn from. Pass at least one batch."
+            raise ValueError(msg)
         self._forget()
-        self.warn_of_impossible(observed.n_possible, observed.n_rows)
+        refuse_censoring_beyond(observed.rows_as_given)
+        self.warn_of_impossible(observed.n_possible, observed.n_rows, observed.rows_as_given)
         self._learn(observed).warn_of_disagreement(observed.rows_as_given)
         return self
 
-    def warn_of_impossible(self, n_possible: int, n_rows: int) -> None:
-        """Tell how many outcomes are left out because they have no density, if any are.
+    def warn_of_impossible(self, n_possible: int, n_rows: int, rows: HeldOut) -> None:
+        """Tell how many outcomes have no density, or no probability, if any.
 
         Parameters
         ----------
         n_possible, n_rows : int
             Number of outcomes with a density, and of all.
+        rows : HeldOut
+            Those that are kept, as they were given.
         """
+        n_intervals, n_lost = len(rows.possible_intervals), int((~rows.possible_intervals).sum())
         if self._needs_density and 0 < n_possible < n_rows:
             msg = (
                 f"{n_rows - n_possible} of {n_rows} outcomes have no density under their "
                 "predictions: they lie at an end of what is predicted, beyond it, or in a hole. "
                 f"{type(self).__name__} leaves them out where it needs a density. Widen the "
-                "predictions, or take a calibrator of segments such as e-beta."
+                "predictions; at an end or in a hole, though not beyond, a calibrator of segments "
+                "such as e-beta does without."
+            )
+            warnings.warn(msg, ImpossibleOutcomesWarning, stacklevel=3)
+        elif n_lost and not self._needs_density:
+            msg = (
+                f"{n_lost} of {n_intervals} intervals and censored outcomes lie where their "
+                f"predictions have no probability at all, and {type(self).__name__} can give them "
+                "none. Widen the predictions."
             )
             warnings.warn(msg, ImpossibleOutcomesWarning, stacklevel=3)
 
@@ -371,9 +389,6 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         return self.columns_.read(covariates, n_rows)
 
     def _learn(self, observed: Observed) -> Self:
-        if observed.n_rows == 0:
-            msg = "There are no rows to learn from. Pass at least one batch."
-            raise ValueError(msg)
         if not observed.n_possible:
             msg = (
                 f"None of the {observed.n_rows} outcomes is possible under its predictive "
@@ -458,6 +473,24 @@ def _refuse_censored(seen: Outcomes, *, kept: bool) -> None:
         msg = (
             f"All {len(seen)} outcomes are censored: of none is more known than that it is at most "
             f"or at least some value. {way_out}"
+        )
+        raise ValueError(msg)
+
+
+def refuse_censoring_beyond(rows: HeldOut) -> None:
+    """Refuse censored rows none of which is possible, beside others.
+
+    To leave all of them out is to learn from those alone whose outcome came early enough.
+    """
+    possible = rows.possible_intervals
+    if 0 < len(possible) < len(rows) and not possible.any():
+        first = int(np.flatnonzero(~rows.seen.exact_rows)[0])
+        lower, upper = rows.seen.lower[first], rows.seen.upper[first]
+        msg = (
+            f"All {len(possible)} intervals and censored outcomes lie where their predictions have "
+            f"no probability; the first is from {lower:g} to {upper:g}. Nothing can be learnt from "
+            "them, and the others alone would mislead. Widen the predictions, check that both "
+            "have the same units, or drop those rows knowingly."
         )
         raise ValueError(msg)
 

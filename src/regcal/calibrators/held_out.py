@@ -151,6 +151,14 @@ class HeldOut(WithoutCaches):
         return count + int(np.count_nonzero(low < high))
 
     @cached_property
+    def possible_intervals(self) -> np.ndarray:
+        """Of outcomes that were seen as intervals, whether predictions have anything in them."""
+        if self.seen.exact_rows.all():
+            return np.empty(0, dtype=bool)
+        rows, low, high = self.intervals
+        return (low < high)[~rows.seen.exact_rows]
+
+    @cached_property
     def distinct(self) -> np.ndarray:
         """The number of each row among the distinct ones, in the order of z and y."""
         return _numbered([self.z, self.seen.lower, self.seen.upper, *self._keys])

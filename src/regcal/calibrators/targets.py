@@ -72,6 +72,9 @@ class Targets(WithoutCaches):
     lowest, highest : ndarray of shape (2, n)
         The outermost distinct values that were seen exactly, from the outside inwards, with their
         weights. They are counted exactly however many outcomes there are.
+    smallest_upper, largest_lower : float
+        Of the intervals that outcomes were seen in: no end of the support lies above the one or
+        below the other.
     support : Support
         Through what outcomes are seen.
     told_axis : Axis, optional
@@ -93,6 +96,8 @@ class Targets(WithoutCaches):
     exact: Array = field(default_factory=_empty)
     lowest: Array = field(default_factory=_no_values)
     highest: Array = field(default_factory=_no_values)
+    smallest_upper: float = np.inf
+    largest_lower: float = -np.inf
     support: Support = UNBOUNDED
     told_axis: Axis | None = None
 
@@ -112,7 +117,8 @@ class Targets(WithoutCaches):
         seen = np.stack([distinct, totals[1]])[:, totals[1] > 0]
         outermost = seen[:, :_OUTERMOST], seen[:, : -_OUTERMOST - 1 : -1]
         ends = (float(y.min()), float(y.max()))
-        return cls._in_cells(distinct, totals, 0.0, ends, outermost)
+        inner = (float(outcomes.upper.min()), float(outcomes.lower.max()))
+        return cls._in_cells(distinct, totals, 0.0, ends, (*outermost, *inner))
 
     @classmethod
     def _in_cells(
@@ -121,14 +127,14 @@ class Targets(WithoutCaches):
         totals: Array,
         step: float,
         ends: tuple[float, float],
-        outermost: tuple[Array, Array],
+        known: tuple[Array, Array, float, float],
     ) -> Self:
         """Return targets whose values are merged in cells if there are too many."""
         low, high = ends
         if step > 0 or len(values) > _MAX_VALUES:
             step = power_of_two((high - low) / _MAX_VALUES)
             values, totals = _merged(values, totals, step)
-        return cls(values, totals[0], low, high, step, totals[1], *outermost)
+        return cls(values, totals[0], low, high, step, totals[1], *known)
 
     def merge(self, other: "Targets") -> "Targets":
         """Return the targets of both sets of rows."""
@@ -149,7 +155,11 @@ class Targets(WithoutCaches):
             _outermost(self.highest, other.highest, -1.0),
         )
         ends = (min(self.low, other.low), max(self.high, other.high))
-        return self._in_cells(values, totals, step, ends, outermost)
+        inner = (
+            min(self.smallest_upper, other.smallest_upper),
+            max(self.largest_lower, other.largest_lower),
+        )
+        return self._in_cells(values, totals, step, ends, (*outermost, *inner))
 
     def seen_through(self, support: Any, step: Any) -> "Targets":
         """Return the same with the support that the parameters of a calibrator ask for.
@@ -179,7 +189,14 @@ class Targets(WithoutCaches):
         return axis_of_values(self.values[inside], self.weights[inside])
 
     def _found_ends(self) -> tuple[float, float]:
-        """Return ends that hold a point mass, among outcomes that were seen exactly."""
+        """Return ends that outcomes seen exactly pile up at, and no interval lies beyond."""
+        low, high = self._ends_of_exact()
+        return (
+            low if low <= self.smallest_upper else -np.inf,
+            high if high >= self.largest_lower else np.inf,
+        )
+
+    def _ends_of_exact(self) -> tuple[float, float]:
         if self.step == 0:
             return find_ends(self.values, self.exact)
         # the outermost values and, at some place between them, all others
