@@ -245,6 +245,35 @@ def test_an_interval_that_reaches_an_end_leaves_it():
     assert calibrator("pit").fit(dist, seen).support_.low == 0.0
 
 
+@pytest.mark.parametrize(
+    ("later", "step", "now"), [([0.3, 1.7], 0.0, "continuous"), ([0.5], 0.5, r"multiples of 0\.5")]
+)
+def test_a_later_outcome_removes_a_found_step(later, step, now):
+    """With a warning, as what was predicted so far was different; a finer step may be left."""
+    dist, y, _ = seen_rows("counts")
+    growing = calibrator("pit", step="auto").partial_fit(dist, y)
+    growing.partial_fit(dist, y)  # which is no reason to warn
+    assert growing.support_.step == 1.0
+
+    with pytest.warns(UserWarning, match=f"rounded to multiples of 1, .* are {now} from here on"):
+        growing.partial_fit(dist[: len(later)], later)
+    assert (growing.support_.step, growing.support_.smooth) == (step, False)
+
+
+def test_censored_rows_wait_for_an_outcome():
+    """Those of a first batch are kept, as its error says, and count with later ones."""
+    dist, y, _ = seen_rows("right")
+    order = np.argsort(y.exact_rows, kind="stable")
+    dist, y, first = dist[order], y[order], slice(0, int((~y.exact_rows).sum()))
+    growing = calibrator("pit")
+    with pytest.raises(ValueError, match=r"censored: .* are kept: go on with partial_fit"):
+        growing.partial_fit(dist[first], y[first])
+    growing.partial_fit(dist[first.stop :], y[first.stop :])
+
+    assert growing.n_rows_seen_ == len(y)
+    assert_allclose(answers(growing), answers(calibrator("pit").fit(dist, y)), rtol=1e-9)
+
+
 def test_bad_outcomes_get_clear_errors():
     """Each names the value, the rule and the way out."""
     dist, y = latent_rows(20)

@@ -202,6 +202,21 @@ def test_counts_under_few_predictions_are_dealt_row_by_row(rng):
     assert ((shares > 0) & (shares < 1))[counts > 15].all()
 
 
+def test_rare_values_are_dealt_row_by_row_if_they_were_rounded():
+    """A number that was seen thrice is a row with two copies; a count is three rows."""
+    y = np.repeat(np.arange(100.0), 3)
+    rows = HeldOut.checked(Normal(np.zeros(300), 20.0), y)
+    copies, _ = deal(rows, 2, 0)
+    counts, folds = deal(rows, 2, 0, Support(step=1.0))
+    in_both = np.bincount(counts.y.astype(int)) == 2
+
+    assert copies is rows
+    assert counts.weights.sum() == 300
+    assert abs(counts.weights @ folds - 150) < 5 * np.sqrt(75)
+    # three rows are not all in one of two folds with a probability of 3 / 4
+    assert abs(in_both.mean() - 0.75) < 5 * np.sqrt(3 / 16 / 100)
+
+
 def test_counts_are_dealt_as_their_weights_are(rng):
     """Counts and predictions that occur often are dealt as one row of their number is."""
     dist, y = few_predictions(rng)

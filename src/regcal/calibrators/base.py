@@ -396,8 +396,9 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
                 "and outcomes belong together and are in the same units."
             )
             raise ValueError(msg)
-        _refuse_censored(observed.rows_as_given.seen)
-        self._warn_of_lost_ends(observed.targets.support)
+        _refuse_censored(observed.rows_as_given.seen, kept=hasattr(self, "observed_"))
+        if hasattr(self, "observed_"):
+            self._warn_of_lost_support(observed.targets.support)
         self.support_ = observed.targets.support
         self.n_rows_seen_ = observed.n_rows
         self._remember_columns(observed.rows_as_given.covariates)
@@ -412,9 +413,9 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         elif "columns_" in vars(self):
             del self.columns_  # of an earlier fit
 
-    def _warn_of_lost_ends(self, support: Support) -> None:
-        """Tell when outcomes have passed an end that earlier ones seemed to pile up at."""
-        before = getattr(self, "support_", support) if hasattr(self, "observed_") else support
+    def _warn_of_lost_support(self, support: Support) -> None:
+        """Tell when outcomes are not what earlier ones seemed to be: ended, or rounded."""
+        before = getattr(self, "support_", support)
         lost = [
             f"{end:g}"
             for end, now in ((before.low, support.low), (before.high, support.high))
@@ -424,6 +425,13 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
             msg = (
                 f"Outcomes were seen beyond {' and '.join(lost)}, which looked like an end of the "
                 "support. It is none any more. Pass support= if you know better."
+            )
+            warnings.warn(msg, UserWarning, stacklevel=4)
+        if before.step > 0 and not before.smooth and support.step != before.step:
+            now = f"multiples of {support.step:g}" if support.step > 0 else "continuous"
+            msg = (
+                f"Outcomes no longer look rounded to multiples of {before.step:g}, as earlier ones "
+                f"did. Predictions are {now} from here on. Pass step= if you know better."
             )
             warnings.warn(msg, UserWarning, stacklevel=4)
 
@@ -453,12 +461,18 @@ def _libraries() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _refuse_censored(seen: Outcomes) -> None:
+def _refuse_censored(seen: Outcomes, *, kept: bool) -> None:
     """Refuse rows none of which tells on which side its outcome ends."""
     if not (np.isfinite(seen.lower) & np.isfinite(seen.upper)).any():
+        way_out = (
+            "These rows are kept: go on with partial_fit, and they count as soon as an outcome was "
+            "seen."
+            if kept
+            else "Calibrate with some rows whose outcome was seen."
+        )
         msg = (
             f"All {len(seen)} outcomes are censored: of none is more known than that it is at most "
-            "or at least some value. Calibrate with some rows whose outcome was seen."
+            f"or at least some value. {way_out}"
         )
         raise ValueError(msg)
 
