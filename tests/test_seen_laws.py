@@ -245,6 +245,35 @@ def test_an_interval_that_reaches_an_end_leaves_it():
     assert calibrator("pit").fit(dist, seen).support_.low == 0.0
 
 
+@pytest.mark.parametrize(
+    ("later", "step", "now"), [([0.3, 1.7], 0.0, "continuous"), ([0.5], 0.5, r"multiples of 0\.5")]
+)
+def test_a_later_outcome_removes_a_found_step(later, step, now):
+    """With a warning, as what was predicted so far was different; a finer step may be left."""
+    dist, y, _ = seen_rows("counts")
+    growing = calibrator("pit", step="auto").partial_fit(dist, y)
+    growing.partial_fit(dist, y)  # which is no reason to warn
+    assert growing.support_.step == 1.0
+
+    with pytest.warns(UserWarning, match=f"rounded to multiples of 1, .* are {now} from here on"):
+        growing.partial_fit(dist[: len(later)], later)
+    assert (growing.support_.step, growing.support_.smooth) == (step, False)
+
+
+def test_censored_rows_wait_for_an_outcome():
+    """Those of a first batch are kept, as its error says, and count with later ones."""
+    dist, y, _ = seen_rows("right")
+    order = np.argsort(y.exact_rows, kind="stable")
+    dist, y, first = dist[order], y[order], slice(0, int((~y.exact_rows).sum()))
+    growing = calibrator("pit")
+    with pytest.raises(ValueError, match=r"censored: .* are kept: go on with partial_fit"):
+        growing.partial_fit(dist[first], y[first])
+    growing.partial_fit(dist[first.stop :], y[first.stop :])
+
+    assert growing.n_rows_seen_ == len(y)
+    assert_allclose(answers(growing), answers(calibrator("pit").fit(dist, y)), rtol=1e-9)
+
+
 def test_bad_outcomes_get_clear_errors():
     """Each names the value, the rule and the way out."""
     dist, y = latent_rows(20)
@@ -307,3 +336,50 @@ def test_refused_rows_leave_nothing_behind(bad):
 
     assert later[0].n_rows_seen_ == 40
     assert_allclose(answers(later[0]), answers(later[1]), rtol=0)
+
+
+def rows_of_few_predictions(kind, n_predictions, seed):
+    """Predictions, what was seen, the outcomes themselves, and where to look at their shares."""
+    rng = np.random.default_rng(seed)
+    loc = np.repeat([3.0] if n_predictions == 1 else np.linspace(2, 5, n_predictions), 900)
+    loc = loc[::n_predictions]
+    y = rng.poisson(loc).astype(float) if kind == "counts" else rng.gamma(2.0, loc / 2)
+    if kind == "zeros":
+        y[rng.uniform(size=900) < 0.4] = 0.0
+    seen, points, parameters = {
+        "zeros": (y, [0, 1, 2, 4], {}),
+        "counts": (y, range(1, 8), {"step": 1}),
+        "left": (Outcomes.left_censored(np.maximum(y, 1.5), y > 1.5), [1.5, 2, 3, 5], {}),
+        "visits": (Outcomes(2 * np.floor(y / 2), 2 * np.floor(y / 2) + 2), [2, 4, 6, 8], {}),
+    }[kind]
+    return Normal(loc, np.full(900, 2.0)), seen, y, np.array([*points], dtype=float), parameters
+
+
+@pytest.mark.parametrize("kind", ["zeros", "counts", "left", "visits"])
+@pytest.mark.parametrize(
+    ("name", "n_predictions"),
+    [("isotonic", 1), ("isotonic", 3), ("isotonic", 12), ("auto", 1), ("auto", 3)],
+)
+def test_few_predictions_get_the_shares_of_their_outcomes(name, n_predictions, kind):
+    """Equal rows are not left out together: learnt CDFs are as near as chance to what was seen.
+
+    That is the root mean square of their distances to the shares of outcomes of each prediction,
+    in standard errors of these.
+    """
+    errors = []
+    for seed in range(3 if name == "isotonic" else 2):
+        dist, seen, y, points, parameters = rows_of_few_predictions(kind, n_predictions, seed)
+        learner = regcal.get_calibrator("isotonic", **parameters)
+        if name == "auto":
+            known = ("identity", "pit", "isotonic")
+            candidates = [(one, regcal.get_calibrator(one)) for one in known]
+            learner = regcal.AutoCalibrator(candidates, **parameters)
+        learner.fit(dist, seen)
+        for loc in np.unique(dist.loc):
+            own = dist.loc == loc
+            share = (y[own, np.newaxis] <= points).mean(axis=0)
+            spread = np.sqrt(np.maximum(share * (1 - share), 0.01) / own.sum())
+            learnt = learner.transform(dist[own][:1]).cdf(points[np.newaxis, :])[0]
+            errors.append((learnt - share) / spread)
+
+    assert np.sqrt(np.mean(np.square(errors))) < 1.5

@@ -54,3 +54,35 @@ def test_every_parameter_is_described(calibrator):
 
     wanted = list(inspect.signature(calibrator).parameters)
     assert [name for line in names for name in line.split(", ")] == wanted
+
+
+def _bins_and_times(n_censored, after):
+    """Return bins from 0 to 2, and times of which the last are only known to be later."""
+    dist = regcal.Histogram([0.0, 1.0, 2.0], np.full((50, 2), 0.5))
+    times = np.append(np.linspace(0.1, 1.9, 50 - n_censored), np.full(n_censored, after))
+    return dist, times, np.arange(50) < 50 - n_censored
+
+
+@pytest.mark.parametrize("name", [n for n in regcal.calibrator_names() if n != "gpc-paper"])
+def test_censoring_beyond_every_prediction_is_refused(name):
+    """No map can give it a probability, and the rows that are left would mislead."""
+    dist, times, observed = _bins_and_times(40, 5.0)
+    seen = regcal.Outcomes.right_censored(times, observed)
+
+    for fit in ("fit", "partial_fit"):
+        with pytest.raises(ValueError, match=r"All 40 .* from 5 to inf.* Widen the predictions"):
+            getattr(regcal.get_calibrator(name), fit)(dist, seen)
+
+
+@pytest.mark.parametrize("name", ["e-beta", "e-isotonic", "isotonic", "pit", "gp-density"])
+def test_some_censoring_beyond_predictions_is_told(name):
+    """One censored row can be learnt from, and nine others are counted."""
+    dist, times, observed = _bins_and_times(10, 5.0)
+    times[-1] = 1.0
+
+    with pytest.warns(regcal.ImpossibleOutcomesWarning, match=r"9 of (50 out|10 inter).* [Ww]iden"):
+        fitted = regcal.get_calibrator(name).fit(
+            dist, regcal.Outcomes.right_censored(times, observed)
+        )
+
+    assert fitted.transform(dist).sf(2.0).max() == 0.0

@@ -8,6 +8,7 @@ import regcal
 from regcal import Normal, Outcomes
 from regcal.calibrators import held_out
 from regcal.calibrators.held_out import HeldOut, Sample, deal
+from regcal.calibrators.support import Support
 
 FEW = 150
 
@@ -179,3 +180,72 @@ def test_a_mass_is_dealt_as_its_weight_is(rng):
     assert_array_equal(a.y, b.y)
     assert_array_equal(a.weights, b.weights)
     assert_array_equal(in_a, in_b)
+
+
+def few_predictions(rng, n=600):
+    """Return counts under three predictions; most are rarer than a mass."""
+    return Normal(rng.choice([2.0, 3.0, 4.0], n), 1.0), rng.poisson(3.0, n).astype(float)
+
+
+def test_counts_under_few_predictions_are_dealt_row_by_row(rng):
+    """What is seen as an interval, or often, is in other folds too if there are several of it."""
+    dist, y = few_predictions(rng)
+    dealt, folds = deal(HeldOut.checked(dist, y), 2, 0, Support(step=1.0))
+    keys = np.column_stack([dealt.dist.loc, dealt.y])
+    pairs, place = np.unique(keys, axis=0, return_inverse=True)
+    counts = np.array([((dist.loc == loc) & (y == value)).sum() for loc, value in pairs])
+    shares = np.bincount(place.ravel(), dealt.weights * (folds == 0)) / counts
+
+    assert_allclose(np.bincount(place.ravel(), dealt.weights), counts)
+    # within five standard errors of a half
+    assert (np.abs(shares - 0.5) < 2.5 / np.sqrt(counts)).all()
+    assert ((shares > 0) & (shares < 1))[counts > 15].all()
+
+
+def test_rare_values_are_dealt_row_by_row_if_they_were_rounded():
+    """A number that was seen thrice is a row with two copies; a count is three rows."""
+    y = np.repeat(np.arange(100.0), 3)
+    rows = HeldOut.checked(Normal(np.zeros(300), 20.0), y)
+    copies, _ = deal(rows, 2, 0)
+    counts, folds = deal(rows, 2, 0, Support(step=1.0))
+    in_both = np.bincount(counts.y.astype(int)) == 2
+
+    assert copies is rows
+    assert counts.weights.sum() == 300
+    assert abs(counts.weights @ folds - 150) < 5 * np.sqrt(75)
+    # three rows are not all in one of two folds with a probability of 3 / 4
+    assert abs(in_both.mean() - 0.75) < 5 * np.sqrt(3 / 16 / 100)
+
+
+def test_counts_are_dealt_as_their_weights_are(rng):
+    """Counts and predictions that occur often are dealt as one row of their number is."""
+    dist, y = few_predictions(rng)
+    many = HeldOut.checked(dist, y)
+    one = many.merged()
+    (a, in_a), (b, in_b) = (deal(rows, 3, 0, Support(step=1.0)) for rows in (many, one))
+    totals = [
+        {key: dealt.weights[(dealt.distinct == key) & (folds == 1)].sum() for key in range(30)}
+        for dealt, folds in ((a, in_a), (b, in_b))
+    ]
+
+    assert totals[0] == totals[1]
+
+
+@pytest.mark.parametrize("weight", [0.3, 1.0, 1000.0])
+def test_rows_that_differ_are_not_divided(rng, weight):
+    """However much they weigh: neither predictions of their own, nor numbers that were seen once.
+
+    Covariates tell rows apart as predictions do.
+    """
+    counts, numbers = rng.poisson(3.0, 100).astype(float), rng.normal(size=100)
+    weights, alike = np.full(100, weight), Normal(np.zeros(100), 1.0)
+    several = [
+        (HeldOut.checked(Normal(numbers, 1.0), counts, weights), Support(step=1.0)),
+        (HeldOut.checked(alike, numbers, weights), Support()),
+        (HeldOut.checked(alike, counts, weights, {"age": numbers}), Support(step=1.0)),
+    ]
+    for rows, support in several:
+        dealt, folds = deal(rows, 3, 0, support)
+
+        assert dealt is rows
+        assert len(folds) == 100

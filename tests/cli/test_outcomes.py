@@ -1,6 +1,7 @@
 """What was seen of outcomes and through what, from options: as the Python API has it."""
 
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -42,10 +43,18 @@ def tables(run):
     return run
 
 
+def fitted_in_python(y, table, **parameters):
+    """Return predictions and a calibrator of the Python API, whether or not its support suits."""
+    dist = regcal.Normal(table["mu"], table["sigma"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", regcal.DisagreementWarning)
+        return dist, regcal.get_calibrator("pit", **parameters).fit(dist, y)
+
+
 def in_python(y, table, **parameters):
     """Return the calibrated probabilities of the Python API."""
-    dist = regcal.Normal(table["mu"], table["sigma"])
-    return regcal.get_calibrator("pit", **parameters).fit(dist, y).transform(dist)
+    dist, calibrator = fitted_in_python(y, table, **parameters)
+    return calibrator.transform(dist)
 
 
 @pytest.mark.parametrize(
@@ -120,12 +129,10 @@ def test_ends_and_steps_are_those_of_the_library(tables, options, parameters):
     line = f"calibrate rain.csv --target mm {PREDICTED} {options}"
     answer = json.loads(tables.good(f"{line} --apply rain.csv --below 1 -o out.csv --json").out)
 
-    dist = regcal.Normal(table["mu"], table["sigma"])
-    support = regcal.PITCalibrator(**parameters).fit(dist, table["mm"]).support_
-    ends = {name: None if np.isinf(end) else end for name, end in vars(support).items()}
-    assert answer["support"] == ends
-    expected = in_python(table["mm"], table, **parameters).cdf(1.0)
-    assert_allclose(tables.table("out.csv")["below_1"], expected)
+    dist, calibrator = fitted_in_python(table["mm"], table, **parameters)
+    found = vars(calibrator.support_).items()
+    assert answer["support"] == {name: None if np.isinf(end) else end for name, end in found}
+    assert_allclose(tables.table("out.csv")["below_1"], calibrator.transform(dist).cdf(1.0))
 
 
 def test_scores_before_and_after_are_of_one_kind(tables):
@@ -222,9 +229,15 @@ def test_a_model_file_is_judged_through_its_own_ends(tables):
         ("--lower from --upper to --target days", ("Leave out --target",)),
         ("--target days --censored mu", ("'mu' (--censored) must hold True or 1", "row 1")),
         ("--lower to --upper mu", ("'to' is", "exceed", "'mu'", "swap --lower and --upper")),
-        ("--target days --support 1,", ("'days' is", "--support goes from 1 to inf")),
+        (
+            "--target days --support 1,",
+            ("'days' is", "--support goes from 1 to inf", "leave out that option"),
+        ),
         ("--target days --support ,2", ("'days' is", "--support goes from -inf to 2")),
-        ("--target days --step 1", ("'days' is", "--step says multiples of 1")),
+        (
+            "--target days --step 1",
+            ("'days' is", "--step says multiples of 1", "leave out that option"),
+        ),
         ("--target days --support 0", ("--support takes auto, none, or two ends", "'0'")),
         ("--target days --support ,", ("--support takes auto, none",)),
         ("--target days --support low,", ("--support takes numbers", "low")),
@@ -262,6 +275,22 @@ def test_rows_that_are_no_outcomes_are_refused(run, row, options, parts):
     run.refused(line, *((parts,) if isinstance(parts, str) else parts))
     if "missing" in "".join(parts):
         assert json.loads(run.good(f"{line} --skip-missing").out)["rows"] == 3
+
+
+def test_each_part_that_was_found_has_a_way_out(run):
+    """Ends by --support, steps by --step; what was given has none."""
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(1.0, 120)
+    pd.DataFrame({"mu": 1.0, "sigma": 1.0, "n": counts, "m": counts - 20}).to_csv(
+        run.folder / "n.csv", index=False
+    )
+    line = "calibrate n.csv --mean mu --std sigma --calibrator scale --target"
+
+    both = run.good(f"{line} n --step auto").err
+    assert "multiples of 1. If not, pass --support none, or leave out --step." in both
+    only_step = run.good(f"{line} m --support none --step auto").err
+    assert "Outcomes: multiples of 1. If not, leave out --step." in only_step
+    assert "leave out --step" not in run.good(f"{line} n --step 1").err
 
 
 def test_the_words_of_a_support_are_short():

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from rows import QUICK_AUTO, Recorder, checked_by_scikit_learn
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import BayesianRidge, LinearRegression, QuantileRegressor, Ridge
@@ -18,11 +18,13 @@ from sklearn.preprocessing import StandardScaler
 
 from regcal import (
     CalibratedRegressorCV,
+    Histogram,
     IdentityCalibrator,
     Mixture,
     MultiQuantileRegressor,
     NormalResidualRegressor,
     OneVsRestCalibrator,
+    Outcomes,
     ScaleCalibrator,
     log_score,
     predict_dist,
@@ -345,3 +347,24 @@ def test_random_state_decides_how_rows_are_dealt(rng):
 
     assert factors() == factors(random_state=0)
     assert factors(random_state=7) == factors(random_state=7) != factors()
+
+
+class Bins(RegressorMixin, BaseEstimator):
+    """Predicts bins from 0 to 2 whatever it was fitted to."""
+
+    def fit(self, X, y):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def predict_dist(self, X):
+        return Histogram([0.0, 1.0, 2.0], np.full((len(X), 2), 0.5))
+
+
+def test_censoring_beyond_every_prediction_is_refused(data):
+    """As calibrators refuse it, before a method is chosen."""
+    X, y = data
+    observed = np.arange(len(y)) % 2 == 0
+    seen = Outcomes.right_censored(np.where(observed, np.clip(y, 0.1, 1.9), 5.0), observed)
+
+    with pytest.raises(ValueError, match=f"All {(~observed).sum()} intervals .* from 5 to inf"):
+        CalibratedRegressorCV(Bins()).fit(X, seen)

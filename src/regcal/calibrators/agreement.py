@@ -206,7 +206,8 @@ def _described(found: np.ndarray, mean: float, averages: Averages, tails: Tails)
         yield f"their mean is {mean + averages.mean:.4g}, that of the outcomes {mean:.4g}"
     for k in np.flatnonzero(found[1:]):
         side = "<" if tails.signs[k] < 0 else ">"
+        place = tails.places[k] if abs(tails.places[k]) >= np.finfo(float).tiny else 0.0
         yield (
-            f"P(Y {side} {tails.places[k]:.4g}) is {averages.tails[k]:.2g} on average, the share "
+            f"P(Y {side} {place:.4g}) is {averages.tails[k]:.2g} on average, the share "
             f"of such outcomes {tails.shares[k]:.2g}"
         )

@@ -141,8 +141,8 @@ class AutoCalibrator(Calibrator):
     objective : {"balanced", "log_score", "crps"}, default="balanced"
         By which scores they are compared: both, or one of them.
     random_state : int, default=0
-        Decides which rows form the parts. Equal rows stay together, so that a weight of 2 is
-        the same as a row that occurs twice.
+        Decides which rows form the parts. A row that occurs twice stays together, as a weight of
+        2 does; counts, intervals and masses under equal predictions are in all parts.
     verbose : int, default=0
         Whether to tell on standard error which candidate is being compared. With 0, a terminal
         shows it if that takes longer than two seconds, and nothing is written elsewhere.
@@ -286,7 +286,7 @@ class AutoCalibrator(Calibrator):
         candidates = self._compared(observed)
         names = [name for name, _ in candidates]
         n_folds = 2 if rows.weights.sum() >= _MANY_ROWS else 3
-        rows, parts = _dealt(rows, n_folds, self.random_state)
+        rows, parts = _dealt(rows, n_folds, self.random_state, support)
         n_distinct = np.bincount(parts, minlength=n_folds)[:n_folds].min()
         self.gain_ = 0.0
         if rows.weights.sum() < _FEWEST_ROWS or n_distinct < 2 or len(candidates) == 1:
@@ -376,15 +376,15 @@ def default_candidates(
 Predictions = Sequence[tuple[np.ndarray, Distribution]]
 
 
-def _dealt(rows: HeldOut, n_folds: int, seed: int) -> tuple[HeldOut, np.ndarray]:
+def _dealt(rows: HeldOut, n_folds: int, seed: int, support: Support) -> tuple[HeldOut, np.ndarray]:
     """Return rows dealt into parts, of which the first ones, as many as folds, are judged.
 
     There are a few parts a fold where rows are many, unless few groups leave some without rows.
     """
     n_parts = n_folds * -(-len(rows) // _MOST_ROWS)
-    dealt, parts = deal(rows, n_parts, seed)
+    dealt, parts = deal(rows, n_parts, seed, support)
     if n_parts > n_folds and np.bincount(parts, minlength=n_folds)[:n_folds].min() < 2:
-        return deal(rows, n_folds, seed)
+        return deal(rows, n_folds, seed, support)
     return dealt, parts
 
 

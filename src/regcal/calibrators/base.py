@@ -112,7 +112,8 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         rows = self.checked_rows(dist, y, sample_weight, covariates)
         observed = Observed.all_of(self, rows)
         self._forget()
-        self.warn_of_impossible(observed.n_possible, observed.n_rows)
+        refuse_censoring_beyond(observed.rows_as_given)
+        self.warn_of_impossible(observed.n_possible, observed.n_rows, observed.rows_as_given)
         self._learn(observed).warn_of_disagreement(observed.rows_as_given)
         return self
 
@@ -185,7 +186,9 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
             self.observed_ = self.new_observed()
         before = self.observed_.n_rows - self.observed_.n_possible
         observed = self.observed_.add(dist, y, sample_weight, covariates)
-        self.warn_of_impossible(observed.n_possible + before, observed.n_rows)
+        possible = observed.n_possible + before
+        refuse_censoring_beyond(observed.rows_as_given)
+        self.warn_of_impossible(possible, observed.n_rows, observed.rows_as_given)
         self._learn(observed).warn_of_disagreement(observed.rows_as_given)
         return self
 
@@ -266,25 +269,40 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
                 "Fit a calibrator with the same parameters."
             )
             raise ValueError(msg)
+        if observed.n_rows == 0:
+            msg = "There are no rows to learn from. Pass at least one batch."
+            raise ValueError(msg)
         self._forget()
-        self.warn_of_impossible(observed.n_possible, observed.n_rows)
+        refuse_censoring_beyond(observed.rows_as_given)
+        self.warn_of_impossible(observed.n_possible, observed.n_rows, observed.rows_as_given)
         self._learn(observed).warn_of_disagreement(observed.rows_as_given)
         return self
 
-    def warn_of_impossible(self, n_possible: int, n_rows: int) -> None:
-        """Tell how many outcomes are left out because they have no density, if any are.
+    def warn_of_impossible(self, n_possible: int, n_rows: int, rows: HeldOut) -> None:
+        """Tell how many outcomes have no density, or no probability, if any.
 
         Parameters
         ----------
         n_possible, n_rows : int
             Number of outcomes with a density, and of all.
+        rows : HeldOut
+            Those that are kept, as they were given.
         """
+        n_intervals, n_lost = len(rows.possible_intervals), int((~rows.possible_intervals).sum())
         if self._needs_density and 0 < n_possible < n_rows:
             msg = (
                 f"{n_rows - n_possible} of {n_rows} outcomes have no density under their "
                 "predictions: they lie at an end of what is predicted, beyond it, or in a hole. "
                 f"{type(self).__name__} leaves them out where it needs a density. Widen the "
-                "predictions, or take a calibrator of segments such as e-beta."
+                "predictions; at an end or in a hole, though not beyond, a calibrator of segments "
+                "such as e-beta does without."
+            )
+            warnings.warn(msg, ImpossibleOutcomesWarning, stacklevel=3)
+        elif n_lost and not self._needs_density:
+            msg = (
+                f"{n_lost} of {n_intervals} intervals and censored outcomes lie where their "
+                f"predictions have no probability at all, and {type(self).__name__} can give them "
+                "none. Widen the predictions."
             )
             warnings.warn(msg, ImpossibleOutcomesWarning, stacklevel=3)
 
@@ -371,9 +389,6 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         return self.columns_.read(covariates, n_rows)
 
     def _learn(self, observed: Observed) -> Self:
-        if observed.n_rows == 0:
-            msg = "There are no rows to learn from. Pass at least one batch."
-            raise ValueError(msg)
         if not observed.n_possible:
             msg = (
                 f"None of the {observed.n_rows} outcomes is possible under its predictive "
@@ -381,8 +396,9 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
                 "and outcomes belong together and are in the same units."
             )
             raise ValueError(msg)
-        _refuse_censored(observed.rows_as_given.seen)
-        self._warn_of_lost_ends(observed.targets.support)
+        _refuse_censored(observed.rows_as_given.seen, kept=hasattr(self, "observed_"))
+        if hasattr(self, "observed_"):
+            self._warn_of_lost_support(observed.targets.support)
         self.support_ = observed.targets.support
         self.n_rows_seen_ = observed.n_rows
         self._remember_columns(observed.rows_as_given.covariates)
@@ -397,9 +413,9 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         elif "columns_" in vars(self):
             del self.columns_  # of an earlier fit
 
-    def _warn_of_lost_ends(self, support: Support) -> None:
-        """Tell when outcomes have passed an end that earlier ones seemed to pile up at."""
-        before = getattr(self, "support_", support) if hasattr(self, "observed_") else support
+    def _warn_of_lost_support(self, support: Support) -> None:
+        """Tell when outcomes are not what earlier ones seemed to be: ended, or rounded."""
+        before = getattr(self, "support_", support)
         lost = [
             f"{end:g}"
             for end, now in ((before.low, support.low), (before.high, support.high))
@@ -409,6 +425,13 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
             msg = (
                 f"Outcomes were seen beyond {' and '.join(lost)}, which looked like an end of the "
                 "support. It is none any more. Pass support= if you know better."
+            )
+            warnings.warn(msg, UserWarning, stacklevel=4)
+        if before.step > 0 and not before.smooth and support.step != before.step:
+            now = f"multiples of {support.step:g}" if support.step > 0 else "continuous"
+            msg = (
+                f"Outcomes no longer look rounded to multiples of {before.step:g}, as earlier ones "
+                f"did. Predictions are {now} from here on. Pass step= if you know better."
             )
             warnings.warn(msg, UserWarning, stacklevel=4)
 
@@ -438,12 +461,36 @@ def _libraries() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _refuse_censored(seen: Outcomes) -> None:
+def _refuse_censored(seen: Outcomes, *, kept: bool) -> None:
     """Refuse rows none of which tells on which side its outcome ends."""
     if not (np.isfinite(seen.lower) & np.isfinite(seen.upper)).any():
+        way_out = (
+            "These rows are kept: go on with partial_fit, and they count as soon as an outcome was "
+            "seen."
+            if kept
+            else "Calibrate with some rows whose outcome was seen."
+        )
         msg = (
             f"All {len(seen)} outcomes are censored: of none is more known than that it is at most "
-            "or at least some value. Calibrate with some rows whose outcome was seen."
+            f"or at least some value. {way_out}"
+        )
+        raise ValueError(msg)
+
+
+def refuse_censoring_beyond(rows: HeldOut) -> None:
+    """Refuse censored rows none of which is possible, beside others.
+
+    To leave all of them out is to learn from those alone whose outcome came early enough.
+    """
+    possible = rows.possible_intervals
+    if 0 < len(possible) < len(rows) and not possible.any():
+        first = int(np.flatnonzero(~rows.seen.exact_rows)[0])
+        lower, upper = rows.seen.lower[first], rows.seen.upper[first]
+        msg = (
+            f"All {len(possible)} intervals and censored outcomes lie where their predictions have "
+            f"no probability; the first is from {lower:g} to {upper:g}. Nothing can be learnt from "
+            "them, and the others alone would mislead. Widen the predictions, check that both "
+            "have the same units, or drop those rows knowingly."
         )
         raise ValueError(msg)
 

@@ -141,7 +141,7 @@ class ConditionalCalibrator(Calibrator):
         support = observed.targets.support
         rows = observed.modest_rows.merged()
         n_folds = _N_FOLDS if len(rows) < _MANY_ROWS else _N_FOLDS_OF_MANY
-        rows, folds = deal(rows, n_folds, self.random_state)
+        rows, folds = deal(rows, n_folds, self.random_state, support)
         fits = {"none": self._fit_after(rows, None, support)}
         columns = self._columns(rows.dist, rows.covariates)
         learners = self._learners(columns)

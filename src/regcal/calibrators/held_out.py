@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 from regcal._caching import WithoutCaches
 from regcal._validation import Array, check_weights
-from regcal.calibrators.support import Support
+from regcal.calibrators.support import UNBOUNDED, Support
 from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Quantiles, as_distribution, concatenate
 from regcal.distributions.stacked import joined
@@ -26,8 +26,8 @@ _MAX_PARTS = 256
 # It is how many rows a short memory keeps.
 _NEXT_TO_NOTHING = 2.0**-14
 
-# So many equal rows, and such a share of all, are a mass.
-_FEWEST_OF_MASS, _SHARE_OF_MASS = 10.0, 0.02
+# So many equal rows, and such a share of all, are a mass; so many can be dealt to several folds.
+_FEWEST_OF_MASS, _SHARE_OF_MASS, _SEVERAL = 10.0, 0.02, 1.5
 
 # Sampled rows of classes that cannot be joined are tabulated at these probits.
 _PROBITS = np.linspace(-6.0, 6.0, 97)
@@ -151,10 +151,17 @@ class HeldOut(WithoutCaches):
         return count + int(np.count_nonzero(low < high))
 
     @cached_property
+    def possible_intervals(self) -> np.ndarray:
+        """Of outcomes that were seen as intervals, whether predictions have anything in them."""
+        if self.seen.exact_rows.all():
+            return np.empty(0, dtype=bool)
+        rows, low, high = self.intervals
+        return (low < high)[~rows.seen.exact_rows]
+
+    @cached_property
     def distinct(self) -> np.ndarray:
         """The number of each row among the distinct ones, in the order of z and y."""
-        columns = np.column_stack([self.z, self.seen.lower, self.seen.upper, *self._keys])
-        return np.unique(without_last_digits(columns), axis=0, return_inverse=True)[1].ravel()
+        return _numbered([self.z, self.seen.lower, self.seen.upper, *self._keys])
 
     @property
     def _keys(self) -> list[Array]:
@@ -375,29 +382,69 @@ def _plain(dist: Distribution) -> Distribution:
     return Quantiles(ndtr(_PROBITS), dist.from_probit(_PROBITS[np.newaxis, :]))
 
 
-def deal(rows: HeldOut, n_folds: int, seed: int) -> tuple[HeldOut, np.ndarray]:
+def deal(
+    rows: HeldOut, n_folds: int, seed: int, support: Support = UNBOUNDED
+) -> tuple[HeldOut, np.ndarray]:
     """Return rows, and a fold for each: at random, but equal rows and groups stay together.
 
-    Many equal rows are a mass, which no fold may hold alone: what they weigh is dealt row by row,
-    and a row of each fold stands for its share.
+    Equal rows are kept together as copies, or as the weight, of one. Those that are equal because
+    little is said of them and little was seen are not: else a count would be left out with all its
+    rows, and what learnt without it would be judged by it. What such rows weigh is dealt row by
+    row, and a row of each fold stands for its share.
+
+    Parameters
+    ----------
+    rows : HeldOut
+    n_folds, seed : int
+    support : Support
+        Through what outcomes are seen, if rows are as given.
     """
     units, grouped = rows.distinct, rows.groups is not None and np.ptp(rows.groups) > 0
     if grouped:
         units = np.unique(np.asarray(rows.groups), return_inverse=True)[1]
     random = np.random.default_rng(seed)
     folds = (random.permutation(int(units.max()) + 1) % n_folds)[units]
-    totals = np.bincount(units, rows.weights)
-    masses = np.flatnonzero(totals >= max(_FEWEST_OF_MASS, _SHARE_OF_MASS * totals.sum()))
-    if grouped or len(masses) == 0:
+    if grouped:
+        return rows, folds
+    totals = np.bincount(units, rows.weights).astype(float)
+    first = np.unique(units, return_index=True)[1]
+    masses = np.flatnonzero(_are_masses(rows, totals, first, support))
+    if len(masses) == 0:
         return rows, folds
     single = np.flatnonzero(~np.isin(units, masses))
-    first = np.unique(units, return_index=True)[1][masses]
-    counts = random.multinomial(np.round(totals[masses]).astype(int), np.full(n_folds, 1 / n_folds))
+    n_equal = np.round(totals[masses]).astype(int)
+    counts = random.multinomial(n_equal, np.full(n_folds, 1 / n_folds))
     mass, fold = np.nonzero(counts)
-    share = counts[mass, fold] / counts.sum(axis=1)[mass]
+    share = counts[mass, fold] / n_equal[mass]
     weights = np.concatenate([rows.weights[single], share * totals[masses][mass]])
-    divided = rows.take(np.concatenate([single, first[mass]])).reweighted(weights)
+    divided = rows.take(np.concatenate([single, first[masses][mass]])).reweighted(weights)
     return divided, np.concatenate([folds[single], fold])
+
+
+def _are_masses(rows: HeldOut, totals: Array, first: np.ndarray, support: Support) -> np.ndarray:
+    """Return which distinct rows, of given weights and places, are several that came out equal.
+
+    Their outcome is an interval or has a mass, and their prediction was also made of rows with
+    other outcomes, which no weight explains, or they are a mass themselves.
+    """
+    several = totals >= _SEVERAL
+    if not several.any():
+        return several
+    least = max(_FEWEST_OF_MASS, _SHARE_OF_MASS * totals.sum())
+    seen = support.seen(rows.seen[first])
+    outcome = _numbered([seen.lower, seen.upper])
+    frequent = np.bincount(outcome, totals)[outcome] >= least
+    points = np.quantile(np.unique(rows.y), [0.25, 0.75])  # where predictions that differ do so
+    one = rows.take(first)
+    prediction = _numbered([*one.dist.probit(points[np.newaxis, :]).T, *one._keys])
+    repeated = np.bincount(prediction)[prediction] > 1
+    return several & (frequent | ~seen.exact_rows) & (repeated | (totals >= least))
+
+
+def _numbered(columns: Sequence[Array]) -> np.ndarray:
+    """Return the number of each row of columns among the distinct ones."""
+    rows = without_last_digits(np.column_stack(columns))
+    return np.unique(rows, axis=0, return_inverse=True)[1].ravel()
 
 
 def uniforms_of(rows: HeldOut) -> Array:

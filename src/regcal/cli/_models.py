@@ -9,7 +9,14 @@ from regcal.cli._errors import InputError
 from regcal.cli._estimators import find_modules_here
 from regcal.cli._predictions import prediction_columns
 from regcal.cli._reading import Layout
-from regcal.tables import OutcomeColumns, TableCalibrator, TableModel, TableRegressor
+from regcal.tables import (
+    CensoredColumns,
+    ExactColumn,
+    OutcomeColumns,
+    TableCalibrator,
+    TableModel,
+    TableRegressor,
+)
 
 
 def load_model(path: str, trusted: list[str] | None) -> Any:
@@ -56,9 +63,9 @@ def model_for_table(
         inner = model.calibrator_ if of_table else model
         known = model.columns if of_table else None
         columns = prediction_columns(layout, *options) if named or known is None else known
-        known_target = model.target if of_table else "y"
+        own_target = outcomes_of(model.target if of_table else "y", target, layout)
         given = model.covariates if of_table else columns_read_before(inner.columns_)
-        own = TableCalibrator(columns, inner, target or known_target, renamed(given, covariates))
+        own = TableCalibrator(columns, inner, own_target, renamed(given, covariates))
         own.calibrator_, own.n_rows_seen_ = inner, inner.n_rows_seen_
         return own
     if named:
@@ -68,7 +75,7 @@ def model_for_table(
         msg = "This model finds covariates among its features. Leave out --covariates."
         raise InputError(msg)
     if isinstance(model, TableRegressor):
-        return model.set_params(target=target) if target else model
+        return model.set_params(target=outcomes_of(model.target, target, layout))
     if isinstance(model, regcal.CalibratedRegressorCV) and hasattr(model, "feature_names_in_"):
         table_model = TableRegressor(model, tuple(model.feature_names_in_), target=target or "y")
         table_model.model_ = model
@@ -78,3 +85,23 @@ def model_for_table(
         "Make the model by regcal fit or regcal calibrate --save, or fit it on a data frame."
     )
     raise InputError(msg)
+
+
+def outcomes_of(learnt: Any, target: OutcomeColumns | None, layout: Layout) -> Any:
+    """Return where outcomes stand: as options say, and else as the model has learnt.
+
+    Values that are named alone keep the column that tells which of them are censored.
+    """
+    if target is None:
+        return learnt
+    if not (isinstance(target, ExactColumn) and isinstance(learnt, CensoredColumns)):
+        return target
+    if learnt.censored not in layout.names:
+        msg = (
+            f"The model has learnt from outcomes of which the column {learnt.censored!r} tells "
+            f"whether they are censored, and {layout.label} has no such column. Name the one it "
+            "has: --censored. If all outcomes in it are known, "
+            f"--lower {target.value} --upper {target.value} says so."
+        )
+        raise InputError(msg)
+    return CensoredColumns(target.value, learnt.censored)

@@ -161,8 +161,12 @@ def refused_by(support: Support, columns: OutcomeColumns, y: Any) -> RefusedRows
 
 
 def note_support(support: Support, options: SupportOptions) -> None:
-    """Tell people through what outcomes are seen, and the way out where that was found."""
+    """Tell people through what outcomes are seen, and the way out of each part that was found."""
     if support:
-        found = options.support == "auto" and bool(np.isfinite([support.low, support.high]).any())
-        way_out = " If not, pass --support none." if found else ""
+        ways_out = []
+        if options.support == "auto" and np.isfinite([support.low, support.high]).any():
+            ways_out.append("pass --support none")
+        if options.step == "auto" and support.step > 0:
+            ways_out.append("leave out --step")
+        way_out = f" If not, {', or '.join(ways_out)}." if ways_out else ""
         note(f"Outcomes: {support.described()}.{way_out}")

@@ -164,7 +164,8 @@ class RowReader:
             times = RefusedRows(values < 0, f"column {outcomes.value!r} is", values, rule)
             _check(times, layout, rows, "; if they are no times, name --lower and --upper")
         _check(outcomes.refused(columns), layout, rows, ", or swap --lower and --upper")
-        _check(refused_by(self.support, outcomes, outcomes(columns)), layout, rows)
+        beyond = refused_by(self.support, outcomes, outcomes(columns))
+        _check(beyond, layout, rows, ", or change or leave out that option")
 
     def _count_crossing(
         self, predictions: PredictionColumns, columns: Columns, rows: np.ndarray

@@ -76,9 +76,9 @@ class Track:
             self.fitted, self.new = None, 0.0
         elif self.wanted() <= 0 and _teaches(self.observed):
             # what it is worth is told by the scores of the rows to come, not by its own
-            own = clone(self.observed.calibrator)
-            own.warn_of_impossible(self.observed.n_possible, self.observed.n_rows)
-            self.fitted, self.new = own._learn(self.observed.after(self.fitted)), 0.0
+            own, seen = clone(self.observed.calibrator), self.observed
+            own.warn_of_impossible(seen.n_possible, seen.n_rows, seen.rows_as_given)
+            self.fitted, self.new = own._learn(seen.after(self.fitted)), 0.0
 
     def latent(self, rows: HeldOut) -> Distribution:
         """Return predictions of rows before they are seen through a support."""

@@ -19,7 +19,7 @@ from regcal._progress import Progress
 from regcal._validation import Array, as_float_array
 from regcal.adapters import check_can_predict, predict_dist
 from regcal.calibrators import AutoCalibrator, Calibrator, calibrator_names, get_calibrator
-from regcal.calibrators.base import fitted_copy, given_support
+from regcal.calibrators.base import fitted_copy, given_support, refuse_censoring_beyond
 from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.support import Support
 from regcal.calibrators.targets import Targets
@@ -323,9 +323,10 @@ class CalibratedRegressorCV(
     def _calibrated(self, models: list[Any], held_out: list[HeldOut]) -> list[CalibratedModel]:
         """Pair the models with calibrators, one per fold or one for all."""
         pooled = HeldOut.joined(held_out)
+        refuse_censoring_beyond(pooled.counted())
         calibrator = self._resolved_calibrator(pooled)
         possible = pooled.through(self.support_).n_possible
-        calibrator.warn_of_impossible(possible, len(pooled))
+        calibrator.warn_of_impossible(possible, len(pooled), pooled)
         parts = [part.counted() for part in (held_out if self.ensemble_ else [pooled])]
         self._warn_of_constant(parts)
         fitted = Parallel(n_jobs=self.n_jobs)(
