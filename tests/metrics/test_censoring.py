@@ -147,14 +147,35 @@ def test_events_come_before_censoring_but_at_point_masses():
     assert_allclose(frequency(outcomes, 1.0, dist=Rounded(base)), 1 / 2)
 
 
-def test_beyond_the_last_censoring_predictions_decide():
-    """All rows outlive 1: nothing but the predictions tells what is below 2."""
+def test_beyond_the_last_censoring_nothing_is_told():
+    """All rows outlive 1: nothing but the predictions could tell what is below 2."""
     outcomes = Outcomes(np.ones(50), np.full(50, np.inf))
     dist = Normal(np.zeros(50), 1.0)
     curve = metrics.reliability_curve(outcomes, dist, [1.0, 2.0], bins=1)
 
-    wanted = dist.prob(1.0, 2.0)[0] / dist.sf(1.0)[0]
-    assert_allclose(curve.observed[:, 0], [0.0, wanted])
+    assert_allclose(curve.observed[:, 0], [0.0, np.nan])
+    assert curve.note.endswith("; nothing is known at 2, beyond what was seen")
+
+
+PLACES = [-1.0, 0.0, 1.0, 2.5, 3.0, 5.0, 9.0]
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "told"),
+    [
+        ([1, 2, 3], [1, 2, np.inf], PLACES[:5]),  # the last was not seen to end
+        ([1, 2, 3], [1, np.inf, 3], PLACES),  # it was: all have happened by then
+        ([-np.inf, 2, 3], [1, 2, 3], PLACES[2:]),
+        ([1, 2, 3], [np.inf] * 3, PLACES[:3]),  # before all of them; no event was seen
+        ([0, 2, 4], [2, 4, 6], PLACES),  # between visits
+        ([-np.inf, 2], [3, np.inf], PLACES),
+    ],
+)
+def test_rows_tell_between_what_was_seen(lower, upper, told):
+    """Kaplan and Meier's curve ends with the last row, unless that row did."""
+    ends = Ends(Outcomes(lower, upper), Normal(np.zeros(len(lower)), 1.0))
+
+    assert [t for t in PLACES if ends.tell(t)] == told
 
 
 def test_an_end_with_a_mass_belongs_to_the_interval():

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from regcal import Clipped, Histogram, Normal, Rounded, metrics
+from regcal import Clipped, Histogram, Normal, Outcomes, Rounded, metrics
 
 
 def test_compare_pairs_rows(normals):
@@ -140,3 +140,17 @@ def test_jackknife_errors_match_repeated_sampling_of_censored_rows(censoring, rn
         claimed.append(table["threshold calibration error"].standard_errors[0])
 
     assert 0.5 < np.mean(claimed) / np.std(values) < 1.8
+
+
+def test_compare_refuses_frequencies_of_which_nothing_is_known(rng):
+    """If no event was seen, no error can be told; beyond follow-up, the table says so."""
+    time = rng.exponential(2.0, 200)
+    dists = {"a": Normal(np.full(200, 2.0), np.full(200, 2.0))}
+    with pytest.raises(ValueError, match=r"200 of 200 outcomes are right-censored.*use log_score"):
+        metrics.compare(Outcomes(time, np.full(200, np.inf)), dists)
+
+    seen = Outcomes.right_censored(np.minimum(time, 3.0), time < 3.0)
+    table = metrics.compare(seen, dists, thresholds=[1.0, 4.0])
+    assert "Kaplan-Meier within bins; nothing is known at 4" in table.notes[0]
+    alone = metrics.compare(seen, dists, thresholds=[1.0])["threshold calibration error"]
+    assert_allclose(table["threshold calibration error"].values, alone.values)

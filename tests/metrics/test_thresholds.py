@@ -1,10 +1,11 @@
 """Calibration at thresholds against scikit-learn and brute force."""
 
 import numpy as np
-from numpy.testing import assert_allclose
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from regcal import Normal, metrics
+from regcal import Normal, Outcomes, ScipyDistribution, metrics
 from regcal.grids import QuantileGrid
 
 # ------------------------------------------------------------------------- calibration errors
@@ -164,3 +165,57 @@ def test_random_state_makes_tests_repeatable(normals):
             for _ in range(2)
         )
         assert first.expected == again.expected
+
+
+def followed(rng, until=3.0):
+    """Return exponential times that were followed until some time."""
+    time = rng.exponential(4.0, 600)
+    return Outcomes.right_censored(np.minimum(time, until), time < until)
+
+
+def exponential(scale):
+    return ScipyDistribution(stats.expon(scale=np.full(600, scale)))
+
+
+@pytest.mark.parametrize("scale", [2.0, 4.0, 20.0])
+def test_nothing_is_judged_after_the_end_of_follow_up(scale, rng):
+    """A threshold there changes no error, has none of its own, and is named."""
+    seen, dist = followed(rng), exponential(scale)
+    inside, both = (
+        metrics.threshold_calibration_test(seen, dist, thresholds, random_state=0)
+        for thresholds in ([1.0, 3.0], [1.0, 3.0, 5.0])
+    )
+
+    assert inside.error == both.error and inside.p_value == both.p_value
+    for part in (both.errors, both.biases, both.p_values):
+        assert_array_equal(np.isnan(part), [False, False, True])
+    assert_allclose(both.p_values[:2], inside.p_values)
+    curve = metrics.reliability_curve(seen, dist, [1.0, 5.0])
+    assert_array_equal(np.isfinite(curve.observed).any(axis=1), [True, False])
+    assert "nothing is known at 5" in curve.note
+    with pytest.raises(ValueError, match=r"y <= t at t = 5: .* of 600 outcomes are"):
+        metrics.threshold_calibration_error(seen, dist, [5.0])
+
+
+def test_bins_of_which_nothing_is_known_are_left_out(rng):
+    """Half of the rows were followed until 1: they say nothing of 2, whatever was predicted."""
+    time, late = rng.exponential(4.0, 600), np.arange(600) < 300
+    limit = np.where(late, 1.0, 3.0)
+    seen = Outcomes.right_censored(np.minimum(time, limit), (time < limit) & ~late)
+    scale = np.where(late, 30.0, 4.0)
+    dist = ScipyDistribution(stats.expon(scale=scale))
+    judged = Outcomes.unchecked(seen.lower[~late], seen.upper[~late])
+
+    curve = metrics.reliability_curve(seen, dist, [2.0])
+    alone = metrics.threshold_calibration_error(judged, dist[~late], [2.0])
+
+    assert np.isfinite(curve.observed).sum() == 1
+    assert metrics.threshold_calibration_error(seen, dist, [2.0]) == pytest.approx(alone)
+
+
+def test_default_thresholds_are_where_something_is_known(rng):
+    """The last of them is at the end of follow-up at most."""
+    seen = followed(rng)
+    errors = metrics.threshold_calibration_test(seen, exponential(20.0), random_state=0).errors
+
+    assert np.isfinite(errors).all()

@@ -112,6 +112,22 @@ def odd_rows(n, seed=0):
     return outcomes, regcal.Clipped(Normal(loc, np.ones(n)), low=0.0), Normal(loc, np.full(n, 1.5))
 
 
+def test_page_judges_nothing_after_the_end_of_follow_up(tmp_path):
+    """A threshold of which nothing is known is named in the notes, and in no sentence or figure."""
+    y, _, right = toy(200)
+    limit = float(np.quantile(y, 0.6))
+    seen = regcal.Outcomes.right_censored(np.minimum(y, limit), y < limit)
+    wrong = Normal(right.loc + 2.0 * right.scale, right.scale)
+    text = regcal.report(
+        seen, wrong, path=tmp_path / "r.html", thresholds=[limit - 0.5, limit, limit + 0.5]
+    ).read_text(encoding="utf-8")
+
+    assert f"nothing is known at {limit + 0.5:g}, beyond what was seen" in text
+    [model] = page_data(text)["models"]
+    assert_allclose(model["thresholds"], [limit - 0.5, limit], rtol=1e-3)
+    assert "nan" not in visible(text)
+
+
 def test_page_says_what_was_done_with_censored_rows(tmp_path):
     """Verdict and table explain themselves, and the explorer has what was seen, with its masses."""
     outcomes, dist, before = odd_rows(300)

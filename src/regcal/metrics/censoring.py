@@ -70,6 +70,24 @@ class Ends:
         place = self.place_of(t)
         return (self.right <= place) | (self.left > place)
 
+    def tell(self, t: float) -> bool:
+        """Return whether rows tell how often y <= t, rather than nothing but the predictions.
+
+        They do not beyond the last of them, if all that is known of it is that it is larger, or
+        before the first, if it is smaller; nor where some are unknown and no event was ever seen.
+        """
+        if self.known(t).all():
+            return True
+        place, (starts, stops) = self.place_of(t), undivided(self.left, self.right)
+        above, below = self.right > self._last, self.left < 0  # no end on that side
+        beyond = place >= starts[-1] and stops[-1] > self._last
+        before = place < stops[0] and starts[0] < 0
+        return not (above.all() or below.all() or beyond or before)
+
+    @property
+    def _last(self) -> int:
+        return 4 * (len(self.values) - 1)
+
     def influences(self, t: float, rows: np.ndarray, weights: Array, split: Split) -> Array:
         """Return what each row of a group adds to its estimated P(Y <= t), which is their mean.
 

@@ -315,7 +315,7 @@ def _notes(
         notes.append(
             f"{seen_in_words(outcomes)}: their log score is that of the interval, the one to "
             "compare models by; their CRPS stops where y <= t is not known; there is no interval "
-            f"score; thresholds by {forecasts[0].method} within bins."
+            f"score; thresholds by {forecasts[0].method}."
         )
     # models differ in their point masses only
     spread = max((one.note for one in values), key=len)

@@ -35,7 +35,7 @@ class Forecasts:
 
     Where that is not known of all rows, `happened` has their influences on the estimated frequency
     of their bin, which is their mean, and `information` says, thresholds × bins, how many known
-    labels a row is worth.
+    labels a row is worth: 0 where nothing but the predictions tells what happened.
     """
 
     thresholds: Array
@@ -86,23 +86,54 @@ def _estimated(
     """Return forecasts of which it is not known for all rows what happened."""
     ends = Ends(outcomes, dist)
     happened = (outcomes.upper[:, np.newaxis] <= thresholds).astype(np.float64)
-    information = np.ones((len(thresholds), bins))
+    information = np.zeros((len(thresholds), bins))
     seen = pit_intervals(outcomes, dist)
     for k, t in enumerate(thresholds):
+        if not ends.tell(t):
+            continue
         known = ends.known(t)
         bin_of = probability_bin(predicted[:, k], bins)
+        information[k, bin_of] = 1.0
         expected = expected_labels(predicted[:, k], happened[:, k], known, seen)
         for b in np.unique(bin_of[~known]):
             rows = np.flatnonzero(bin_of == b)
+            if not known[rows].any() and _one_sided(outcomes[rows]):
+                information[k, b] = 0.0  # nothing but the predictions would tell
+                continue
             w = weights[rows]
             split = _predicted_split(dist[rows], w, predicted[rows, k])
             happened[rows, k] = ends.influences(t, rows, w, split)
             information[k, b] = _information(
                 expected[rows], predicted[rows, k], happened[rows, k], w
             )
+    told = information.sum(axis=1) > 0
+    _refuse_untold(thresholds, told, outcomes)
     method = "Kaplan-Meier" if _one_sided(outcomes) else "Turnbull's estimate"
-    note = f"{seen_in_words(outcomes)}: frequencies by {method} within bins"
+    method += f" within bins{_untold_in_words(thresholds, told)}"
+    note = f"{seen_in_words(outcomes)}: frequencies by {method}"
     return Forecasts(thresholds, predicted, happened, weights, information, method, note)
+
+
+def _refuse_untold(thresholds: Array, told: np.ndarray, outcomes: Outcomes) -> None:
+    if not told.any():
+        msg = (
+            f"No row tells how often y <= t at t = {_listed(thresholds)}: "
+            f"{seen_in_words(outcomes)}. Pass thresholds between outcomes that were seen, or use "
+            "log_score, which judges such rows by what is known of them."
+        )
+        raise ValueError(msg)
+
+
+def _untold_in_words(thresholds: Array, told: np.ndarray) -> str:
+    """Return at which thresholds nothing is known, if there are any."""
+    if told.all():
+        return ""
+    return f"; nothing is known at {_listed(thresholds[~told])}, beyond what was seen"
+
+
+def _listed(thresholds: Array) -> str:
+    named = ", ".join(f"{t:g}" for t in thresholds[:3])
+    return named if len(thresholds) <= 3 else f"{named} ... {thresholds[-1]:g}"
 
 
 def _one_sided(outcomes: Outcomes) -> bool:
@@ -168,6 +199,7 @@ class ProbabilityBins:
         self._noise = self._per_weight(self._per_weight(variance))
         # A bin counts as much as is known in it, and its noise is larger by as much.
         self.information = np.broadcast_to(forecasts.information, self.shape)
+        self._told_share = self.share * (self.information > 0)
         self.known = (self.share * self.information).sum(axis=1)
 
     def _totals(self, values: Array) -> Array:
@@ -188,19 +220,27 @@ class ProbabilityBins:
     def squared_gaps(self, happened: np.ndarray) -> Array:
         """Return the mean squared gap of each threshold."""
         gaps = self._squared_gaps(happened)
-        return (self.share * self.information * gaps).sum(axis=1) / self.known
+        return self._per_known(self.share * self.information * gaps)
 
     def simulated_gaps(self, happened: np.ndarray) -> Array:
         """Return the same of events that were drawn, which are known, as if they were not."""
-        return (self.share * self._squared_gaps(happened)).sum(axis=1) / self.known
+        return self._per_known(self._told_share * self._squared_gaps(happened))
 
     def expected_noise(self) -> Array:
         """Return what sampling adds to the mean squared gap of each threshold."""
-        return (self.share * self._noise).sum(axis=1) / self.known
+        return self._per_known(self._told_share * self._noise)
+
+    def _per_known(self, values: Array) -> Array:
+        """Return sums over bins by what is known; nan at thresholds at which nothing is."""
+        unknown = np.full(self.shape[0], np.nan)
+        return np.divide(values.sum(axis=1), self.known, out=unknown, where=self.known > 0)
 
     def over_thresholds(self, values: Array) -> Array:
         """Return the mean over thresholds, the last axis; they count as much as is known."""
-        return np.average(values, axis=-1, weights=self.known)
+        told = self.known > 0
+        if not told.any():
+            return np.full(values.shape[:-1], np.nan)
+        return np.average(values[..., told], axis=-1, weights=self.known[told])
 
 
 @dataclass(frozen=True)
@@ -211,7 +251,8 @@ class ReliabilityCurve:
     ----------
     thresholds : ndarray of shape (n_thresholds,)
     predicted : ndarray of shape (n_thresholds, n_points)
-        Mean predicted probability in each bin (or grid points); nan where there is none.
+        Mean predicted probability in each bin (or grid points); nan where there is none, or where
+        all that is known of its outcomes lies before (or beyond) the threshold.
     observed : ndarray of shape (n_thresholds, n_points)
         Estimated P(Y <= t) given the predicted probability.
     share : ndarray of shape (n_thresholds, n_points)
@@ -294,7 +335,7 @@ def reliability_curve(
     """
     forecasts = forecasts_at(y, dist, thresholds, sample_weight, check_count(bins, "bins"))
     table = ProbabilityBins(forecasts, bins)
-    empty = table.weight == 0
+    empty = (table.weight == 0) | (table.information == 0)
     tail = (1.0 - check_level(confidence, "confidence")) / (2 * bins)
     with np.errstate(invalid="ignore", divide="ignore"):
         trials = np.round(table.weight**2 / table.squared_weight * table.information)
@@ -332,9 +373,11 @@ def threshold_calibration_error(
 
     With censored outcomes the frequency in a bin is that of Kaplan and Meier's estimate, or of
     Turnbull's if outcomes are censored on both sides or between two values. It assumes that what
-    was censored is independent of the outcome among the rows of a bin. What rows cannot tell, such
-    as beyond the last censoring, is split as predicted. Bins and thresholds count by how much is
-    known in them, and their noise is larger by as much.
+    was censored is independent of the outcome among the rows of a bin. Bins and thresholds count
+    by how much is known in them, and their noise is larger by as much. Thresholds beyond what was
+    seen, such as after the end of follow-up, are left out, and so are bins in which no row tells;
+    an error says so if none are left. Where the rows of a bin leave some probability open, such as
+    between two visits, it is split as predicted.
 
     Parameters
     ----------
@@ -398,7 +441,7 @@ def errors_by_threshold(forecasts: Forecasts, table: ProbabilityBins) -> Thresho
     return ThresholdErrors(
         forecasts.thresholds,
         np.sqrt(np.maximum(squared, 0.0)),
-        np.average(gaps, axis=0, weights=forecasts.weights),
+        np.where(table.known > 0, np.average(gaps, axis=0, weights=forecasts.weights), np.nan),
     )
 
 
@@ -505,8 +548,11 @@ def _simulated_gaps(
 
 def _adjusted_p_values(squared: Array, simulated: Array) -> Array:
     """Compare each standardised gap with the largest one of each simulation (Westfall-Young)."""
+    told, p_values = ~np.isnan(squared), np.full(len(squared), np.nan)
+    squared, simulated = squared[told], simulated[:, told]
     centre, spread = simulated.mean(axis=0), simulated.std(axis=0)
     spread = np.where(spread > 0, spread, np.inf)
     largest = ((simulated - centre) / spread).max(axis=1)
     exceeding = (largest[:, np.newaxis] >= (squared - centre) / spread - 1e-12).sum(axis=0)
-    return (1 + exceeding) / (1 + len(simulated))
+    p_values[told] = (1 + exceeding) / (1 + len(simulated))
+    return p_values

@@ -19,6 +19,7 @@ from regcal.metrics.calibration import (
     coverage_curve,
     pit_histogram,
 )
+from regcal.metrics.censoring import Ends
 from regcal.metrics.compare import Comparison, compare, table_cells
 from regcal.metrics.joint import JointCalibrationTest, joint_calibration_test
 from regcal.metrics.thresholds import (
@@ -176,8 +177,11 @@ def compute_content(
     rows = _some(used, _MAX_TEST_ROWS, rng)
     # All models and tables are judged at the same thresholds.
     grid = thresholds_for(thresholds, outcomes[rows], weights[rows])
+    seen = [Ends(outcomes[rows], dist[rows]) for dist in dists.values()]
+    told = grid[[all(ends.tell(t) for ends in seen) for t in grid]]
+    judged_at = told if len(told) else grid  # which is then refused
     models = [
-        _model_content(name, outcomes[rows], dist[rows], weights[rows], grid, random_state)
+        _model_content(name, outcomes[rows], dist[rows], weights[rows], judged_at, random_state)
         for name, dist in dists.items()
     ]
     scored = _some(rows, _MAX_SCORE_ROWS, rng)
