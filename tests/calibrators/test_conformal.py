@@ -225,6 +225,33 @@ def test_ends_that_cannot_miss_give_nothing_to_others():
     assert_allclose(levels.probits(1, 0.4), -0.5, atol=0.001)  # no bound but 0 holds 60 %
 
 
+@pytest.mark.parametrize("n_other", [0, 2])
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_outcomes_on_an_outermost_mass_are_held_by_its_place(side, n_other):
+    """Dry days have an upper bound of 0, and days on a cap a lower bound at the cap.
+
+    Two days in forty are beyond: what 95 % are to be within is the nearer of these.
+    """
+    latent = Normal(np.full(40, -side), 1.0)
+    dist = Clipped(latent, low=0.0) if side > 0 else Clipped(latent, high=0.0)
+    y = side * np.r_[np.zeros(40 - n_other), 3.0 + np.arange(n_other)]
+    shares = np.array([0.5 + 1e-9, 0.6, 0.9, 0.95])
+
+    found = ConformalLevels().fit(dist, y).bounds(dist[:1], 0.5 + side * (shares - 0.5))
+
+    farthest = 3.0 if n_other else 0.0
+    assert_allclose(found, [[0.0, 0.0, 0.0, side * farthest]], atol=1e-6)
+
+
+def test_where_no_end_can_move_the_level_is_the_one_asked_for():
+    """Rows of which one value alone is possible say nothing about others."""
+    full = Clipped(Histogram([2.0, 3.0], np.ones((30, 1))), low=0.0, high=1.0)
+    levels = ConformalLevels().fit(full, np.ones(30))
+
+    assert_allclose(levels.probits(1, 0.9), ndtri(0.9), atol=1e-8)
+    assert_allclose(levels.probits(1, 0.1), ndtri(0.1), atol=1e-8)
+
+
 def test_what_masses_leave_open_stays_as_it_was_asked_for(rng):
     """Coarse steps hold more than they promise, which makes up for a spread that is too small."""
     latent = Normal(rng.normal(size=500), 1.0)

@@ -11,6 +11,7 @@ from regcal.calibrators.isotonic import (
     IsotonicCalibrator,
     Smoothing,
     isotonic_masses,
+    keeping,
 )
 from regcal.maps import Axis
 
@@ -123,3 +124,36 @@ def test_a_bandwidth_can_be_given(rng):
     )
 
     assert np.abs(np.diff(smooth)).sum() < 0.5 * np.abs(np.diff(rough)).sum()
+
+
+@pytest.mark.parametrize("bandwidth", [0.01, 0.1, 0.4])
+def test_a_kernel_of_values_keeps_what_all_rows_have(bandwidth):
+    """Masses of values that were seen often stay; of those that were seen once, their share."""
+    kernel = Smoothing.over(coordinates(np.arange(9.0))).kernel(bandwidth)
+    counts = np.array([4.0, 40.0, 30.0, 20.0, 9.0, 0.0, 3.0, 0.0, 2.0, 2.0])
+    kept = keeping(kernel, counts)
+    order = np.cumsum(kept, axis=1)[counts > 0]
+
+    assert_allclose(kept.sum(axis=1), 1.0, atol=1e-6)
+    assert_allclose(counts @ kept, counts, rtol=5e-3)  # the plain kernel: 4 % to 500 %
+    assert (np.diff(order, axis=0) <= 1e-9).all()  # larger values go to larger ones
+
+    counts[6] = 1.0
+    rare = counts @ keeping(kernel, counts)
+    assert_allclose(rare.sum(), counts.sum())
+    share = 1.0 / counts.sum()
+    assert_allclose(rare, (1 - share) * counts + share * counts @ kernel, rtol=5e-3)
+    assert_allclose(keeping(kernel, np.zeros(10)), kernel)
+
+
+def test_counts_of_rows_that_all_differ_keep_their_shares(rng):
+    """Long tails of counts do not spread small ones over their neighbours."""
+    loc = rng.uniform(0.5, 3.0, 600)
+    y = rng.poisson(loc * rng.gamma(1.0, 1.0, 600)).astype(float)
+    dist = regcal.Normal(loc, np.full(600, 2.0))
+    new = regcal.get_calibrator("isotonic", step=1).fit(dist, y).transform(dist)
+    k = np.arange(6.0)
+
+    shares = (y[:, np.newaxis] <= k).mean(axis=0)
+    errors = np.sqrt(shares * (1 - shares) / 600)
+    assert (np.abs(new.cdf(k[np.newaxis, :]).mean(axis=0) - shares) < errors).all()

@@ -76,3 +76,15 @@ def test_what_no_end_reaches_is_nan():
 
     assert np.isnan(fairly_missed([scores], [never], np.ones(4), 0.7, np.zeros(1)))
     assert_allclose(fairly_missed([scores], [never], np.ones(4), 0.25, np.zeros(1)), 0.5)
+
+
+def test_ends_that_always_hold_may_be_anywhere():
+    """By hand: of ten outcomes eight are held by every end, and the others from 1 and 2 on."""
+    scores, never = np.r_[np.full(8, -np.inf), 1.0, 2.0], np.full(10, np.inf)
+
+    found = [
+        fairly_missed([scores], [never], np.ones(10), share, np.zeros(1))[0]
+        for share in (0.7, 0.8, 0.85, 0.95)
+    ]
+
+    assert_array_equal(found, [-np.inf, -np.inf, 1.0, 2.0])

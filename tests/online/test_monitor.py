@@ -42,6 +42,23 @@ def test_false_alarms_are_rare_for_an_estimated_calibrator(rng):
     assert alarms["uniform"] > alarms["its own"]
 
 
+def test_rows_on_masses_may_come_one_by_one_with_one_generator(rng):
+    """Dry days as often as predicted are no news; the same draw for each of them is.
+
+    With this alpha a false alarm has a probability of one in a million.
+    """
+    dist = regcal.Clipped(regcal.Normal(np.full(600, -1.0), 1.0), low=0.0)
+    y = np.maximum(rng.normal(-1.0, size=600), 0.0)
+    good, bad = CalibrationMonitor(alpha=1e-6), CalibrationMonitor(alpha=1e-6)
+
+    for row in range(600):
+        good.update(regcal.pit(y[[row]], dist[[row]], random_state=rng))
+        bad.update(regcal.pit(y[[row]], dist[[row]], random_state=0))
+
+    assert good.alarm_ is None
+    assert bad.alarm_ is not None
+
+
 @pytest.mark.parametrize(
     ("shift", "factor", "kind", "words"),
     [

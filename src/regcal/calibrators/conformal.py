@@ -339,14 +339,15 @@ def _fair_place(
     """Return how far out ends are put, which is not nearer than promised.
 
     Outcomes on point masses leave room: by `held` they are inside as soon as possible, by `drawn`
-    as often as if there were no masses. In between, what a right model has is as good as any.
+    as often as if there were no masses. In between, what a right model has is as good as any, and
+    so it is where ends miss no more than they may however near they are.
     """
     rests = [side.rests for side in sides]
     nearest, farthest = (
         np.fmax(fairly_missed(scores, rests, weights, asked.share, new_weights), promised)
         for scores in ([side.held for side in sides], [side.likely for side in sides])
     )
-    return np.clip(asked.place, nearest, farthest)
+    return np.clip(asked.place, nearest, np.where(farthest == -np.inf, asked.place, farthest))
 
 
 def _sides(dist: Distribution, seen: Outcomes, random_state: Any) -> tuple[Side, Side]:
@@ -428,9 +429,9 @@ def counts_of(weights: Array) -> tuple[Array, bool]:
 
 def _check_finite_ends(reached: Array, scores: Scores, name: str) -> None:
     """Refuse a level that held-out rows, whose weights are numbers of rows, reach by no end."""
-    if np.isinf(reached).any():
+    if np.isposinf(reached).any():
         n_rows = round(scores.weights.sum())
-        beyond = round(scores.weights[np.isinf(scores.values)].sum())
+        beyond = round(scores.weights[np.isposinf(scores.values)].sum())
         msg = (
             f"{name} cannot be had: {beyond} of {n_rows} held-out outcomes are censored, or "
             "lie beyond all that is predicted for them, so that no finite end holds as many as "

@@ -32,6 +32,9 @@ _CELLS, _MAX_GROUPS = 1024, 512
 _BANDWIDTHS = 2.0 ** np.arange(-9.0, -1.0, 0.5)
 _N_FOLDS = 4
 
+# Times that rows and columns of a kernel are multiplied, and what more than one row weighs.
+_SCALINGS, _SEEN_TWICE = 100, 1.5
+
 
 @dataclass(frozen=True)
 class IndexCoordinates:
@@ -148,6 +151,7 @@ class IsotonicCalibrator(Calibrator):
     bandwidth : float, optional
         Of the Gaussian kernel that smooths segments, as a share of the range of outcomes on
         their axis. By default the one with the best log score on rows it did not learn from.
+        Of counts and other rounded outcomes, all rows together keep the shares of their values.
     support, step : as in every calibrator
 
     Attributes
@@ -206,13 +210,13 @@ class IsotonicCalibrator(Calibrator):
         (coordinates,), (known,) = observed.coordinates, observed.points
         index = cast(IndexCoordinates, coordinates)
         self.thresholds_ = index.thresholds
-        smoothing = Smoothing.over(index)
+        smoothing = Smoothing.over(index, rounded=observed.targets.support.step > 0)
         self.bandwidth_ = (
             choose_bandwidth(smoothing, observed.rows)
             if self.bandwidth is None
             else _checked_bandwidth(self.bandwidth)
         )
-        kernel = smoothing.kernel(self.bandwidth_)
+        kernel = smoothing.kernel_for(known, self.bandwidth_)
         share = _share_of_base(observed.targets.weights.sum())
 
         def learn(expected: list[Points]) -> Callable[[Distribution], Distribution]:
@@ -277,15 +281,27 @@ class Smoothing:
     coordinates : IndexCoordinates
     edges : ndarray
         Places of the thresholds on the axis.
+    rounded : bool
+        Whether segments hold values rather than parts of a density.
     """
 
     coordinates: IndexCoordinates
     edges: Array
+    rounded: bool = False
 
     @classmethod
-    def over(cls, coordinates: IndexCoordinates) -> "Smoothing":
+    def over(cls, coordinates: IndexCoordinates, *, rounded: bool = False) -> "Smoothing":
         """Return the smoothing of segments."""
-        return cls(coordinates, coordinates.axis(coordinates.thresholds))
+        return cls(coordinates, coordinates.axis(coordinates.thresholds), rounded)
+
+    def kernel_for(self, points: Points, bandwidth: float) -> Array:
+        """Return the kernel for masses that were learnt from points.
+
+        That of values spreads the masses of an index, and keeps those of all rows together.
+        """
+        kernel = self.kernel(bandwidth)
+        counts = np.bincount(points.levels, points.weights * points.values[1], len(kernel))
+        return keeping(kernel, counts.astype(float)) if self.rounded else kernel
 
     def kernel(self, bandwidth: float) -> Array:
         """Return what part of the mass of each segment (rows) goes to each segment (columns)."""
@@ -298,6 +314,31 @@ class Smoothing:
         inner = np.diff(below, axis=1)
         kernel[1:-1, 1:-1] = inner / inner.sum(axis=1, keepdims=True)
         return kernel
+
+
+def keeping(kernel: Array, counts: Array) -> Array:
+    """Return a kernel that leaves masses in proportion to counts, but for rare ones, as they are.
+
+    Rows and columns are multiplied until they sum to the counts (Sinkhorn, 1967), by which a
+    kernel that keeps distributions in their order goes on to do so. As large a share as the values
+    that were seen once have is spread as ever, since so much of what comes was not seen at all
+    (Good, 1953). benchmarks/outcomes.py, "counts": without it P(Y <= k) is off by up to 0.065
+    instead of 0.005 (articles), CRPS 0.913 instead of 0.901.
+    """
+    used = np.flatnonzero(counts > 0)
+    if len(used) == 0:
+        return kernel
+    wanted = counts[used] / counts.sum()
+    part = kernel[np.ix_(used, used)]
+    rows = np.ones(len(used))
+    for _ in range(_SCALINGS):
+        columns = wanted / (rows @ part)
+        rows = wanted / (part @ columns)
+    balanced = kernel.copy()
+    balanced[used] = 0.0
+    balanced[np.ix_(used, used)] = rows[:, np.newaxis] * part * columns / wanted[:, np.newaxis]
+    unseen = wanted[counts[used] < _SEEN_TWICE].sum()
+    return (1.0 - unseen) * balanced + unseen * kernel
 
 
 def _checked_bandwidth(bandwidth: Any) -> float:
@@ -316,12 +357,13 @@ def choose_bandwidth(smoothing: Smoothing, rows: HeldOut) -> float:
     coordinates = smoothing.coordinates
     rows, folds = deal(rows, _N_FOLDS, 0)
     segments = coordinates.segments(rows)
-    kernels = [smoothing.kernel(bandwidth) for bandwidth in _BANDWIDTHS]
     gains = np.zeros(len(_BANDWIDTHS))
     for fold in np.unique(folds):
         others, own = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
         if len(others):
-            table = _first_table(coordinates, rows.take(others))
+            learnt = rows.take(others)
+            table, known = _first_table(coordinates, learnt), coordinates.observe(learnt)
+            kernels = [smoothing.kernel_for(known, bandwidth) for bandwidth in _BANDWIDTHS]
             gains += _log_scores(table, kernels, rows.take(own), segments[own])
     return float(_BANDWIDTHS[np.argmax(gains)])
 

@@ -18,7 +18,7 @@ class Scores:
     Parameters
     ----------
     values : ndarray of shape (n_rows,)
-        Infinite where no end of an interval is far enough out.
+        Infinite where no end of an interval is far enough out, -infinite where every end is.
     weights : ndarray of shape (n_rows,)
 
     Examples
@@ -70,7 +70,8 @@ class Side:
     Parameters
     ----------
     held : ndarray of shape (n_rows,)
-        From here on the end leaves the outcome inside.
+        From here on the end leaves the outcome inside; -infinite where it always does, as upper
+        ends do with an outcome on the lowest point mass.
     drawn : ndarray of shape (n_rows,)
         The same without point masses; at a mass, a draw between `held` and where the end leaves it.
     rests : ndarray of shape (n_rows,)
@@ -116,7 +117,7 @@ def fairly_missed(
     ndarray of shape (n_new,)
     """
     places = np.unique(np.concatenate(scores))
-    places, total = places[np.isfinite(places)], weights.sum()
+    places, total = places[places < np.inf], weights.sum()
     missed = sum(Scores(values, weights).beyond(places) for values in scores)
     moving = sum(Scores(values, weights).beyond(places) for values in rests)
     with np.errstate(divide="ignore", invalid="ignore"):

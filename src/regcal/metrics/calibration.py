@@ -38,7 +38,9 @@ def pit(y: Any, dist: Any, random_state: Any = 0) -> Array:
     dist : Distribution or anything `as_distribution` takes
         One predictive distribution per target.
     random_state : int, RandomState, Generator or None, default=0
-        Draws where there is something to draw.
+        Draws where there is something to draw. A number draws the same in each call: where rows
+        come one by one, or in batches, pass one Generator to all calls, or the values of rows at
+        masses are copies of a few draws and not uniform together.
 
     Returns
     -------

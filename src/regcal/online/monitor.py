@@ -127,6 +127,17 @@ class CalibrationMonitor(Auditable, BaseEstimator):
     >>> y = np.concatenate([rng.normal(size=500), 2.0 * rng.normal(size=100)])
     >>> print(monitor.update(pit(y, Normal(np.zeros(600), 1.0))).alarm_)
     Calibration broke: predictions are too narrow (spread), since about row ...; found at row ....
+
+    Row by row, one generator draws where outcomes lie on a point mass: the same draw for every dry
+    day would not be uniform, and ring.
+
+    >>> from regcal import Clipped
+    >>> monitor, rain = CalibrationMonitor(), Clipped(Normal([-1.0], 1.0), low=0.0)
+    >>> for _ in range(300):
+    ...     y = np.maximum(rng.normal(-1.0, size=1), 0.0)
+    ...     _ = monitor.update(pit(y, rain, random_state=rng))
+    >>> print(monitor.alarm_)
+    None
     """
 
     alarm_: CalibrationAlarm | None = None
@@ -161,7 +172,8 @@ class CalibrationMonitor(Auditable, BaseEstimator):
         Parameters
         ----------
         pit : float or array-like of shape (n_rows,)
-            PIT values, from `regcal.pit`.
+            PIT values, from `regcal.pit`; with one Generator as its ``random_state`` for all
+            updates where outcomes lie on point masses or are censored.
         skip_missing : bool, default=False
             Take NaN for an outcome that is not known, which counts as a row and tells nothing,
             instead of refusing it.
