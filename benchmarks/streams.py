@@ -8,11 +8,11 @@ Drift: 3 000 rows one by one; predictions are N(x, 1), and the outcomes' spread 
 calibration ("gain"), and against one fit: under drift on the first 500 rows, without on the first
 half, judged on the second. Coverage is that of 90 % intervals of `OnlineCalibrator.interval`; the
 worst window is the worst of any 200 rows in a row. Times are CPU time of update, transform and
-interval. Peers: MAPIE's adaptive conformal inference with scores that move on (needs mapie), and
-puncc's ensemble batch prediction intervals with residuals that move on, where puncc is installed.
-Alarm: streams of 10 000 rows by calibrators that were learnt from 50 and from 500 others, with what
-they may be compared with, and a spread that is 1.5 times too small from a row on. Long: a million
-rows in batches of 1 000.
+interval. Blocks: 250 rows a call, under drift and where the spread halves. Peers: MAPIE's adaptive
+conformal inference with scores that move on (needs mapie), and puncc's ensemble batch prediction
+intervals with residuals that move on, where puncc is installed. Alarm: streams of 10 000 rows by
+calibrators that were learnt from 50 and from 500 others, with what they may be compared with, and a
+spread that is 1.5 times too small from a row on. Long: a million rows in batches of 1 000.
 """
 
 import argparse
@@ -27,6 +27,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 import regcal
 from regcal.online import CalibrationMonitor, OnlineCalibrator, tracks
+from regcal.online import calibrator as online_calibrator
 
 N_ROWS, FIRST, WINDOW = 3000, 500, 200
 COVERAGE = 0.9
@@ -147,6 +148,35 @@ def measure_refits(n_streams: int) -> None:
         with patch.object(tracks, "REFIT_SHARE", share):
             print(f"fitted anew when {share:.0%} is new:", end=" ")
             measure("drifting", "gp-density", "auto", n_streams)
+
+
+def held_in_blocks(stream: Stream, size: int = 250) -> np.ndarray:
+    """Return which outcomes lie in intervals that are told block by block."""
+    own, inside = OnlineCalibrator("pit"), np.empty(N_ROWS, dtype=bool)
+    for start in range(0, N_ROWS, size):
+        rows = slice(start, start + size)
+        low, high = own.interval(stream.dist[rows], COVERAGE)
+        inside[rows] = (low <= stream.y[rows]) & (stream.y[rows] <= high)
+        own.update(stream.dist[rows], stream.y[rows])
+    return inside
+
+
+def measure_blocks(n_streams: int) -> None:
+    """Print what levels that move further in one call buy and cost, in blocks of 250 rows."""
+    halved = np.where(np.arange(N_ROWS) < N_ROWS // 2, 1.0, 0.5)
+    after = slice(N_ROWS // 2 + 500, N_ROWS // 2 + 750)
+    for most in (1.0, 10.0, 20.0, 50.0, np.inf):
+        drift, halving = [], []
+        with patch.object(online_calibrator, "_MOST_STEPS", most):
+            for seed in range(n_streams):
+                drift.append(held_in_blocks(Stream.drifting(seed))[FIRST:].mean())
+                changed = Stream.with_errors(seed, np.zeros(N_ROWS), halved)
+                halving.append(held_in_blocks(changed)[after].mean())
+        print(
+            f"{most:.0f} steps in one call: coverage {np.mean(drift):.3f} under drift, "
+            f"{np.mean(halving):.3f} in the third block after the spread has halved",
+            flush=True,
+        )
 
 
 class FirstColumn(RegressorMixin, BaseEstimator):
@@ -276,7 +306,7 @@ def main() -> None:
     parser.add_argument("--streams", type=int, default=3)
     parser.add_argument("--alarms", type=int, default=500)
     parser.add_argument("--rows", type=int, default=10**6)
-    parts = ("drift", "steady", "refits", "peers", "alarm", "long")
+    parts = ("drift", "steady", "refits", "blocks", "peers", "alarm", "long")
     parser.add_argument("--only", nargs="+", choices=parts, default=parts)
     asked = parser.parse_args()
     for part, kind in (("drift", "drifting"), ("steady", "steady")):
@@ -285,6 +315,8 @@ def main() -> None:
                 measure(kind, name, half_life, asked.streams)
     if "refits" in asked.only:
         measure_refits(asked.streams)
+    if "blocks" in asked.only:
+        measure_blocks(asked.streams)
     if "peers" in asked.only:
         measure_peers(asked.streams)
     if "alarm" in asked.only:

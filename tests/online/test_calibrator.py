@@ -112,6 +112,32 @@ def test_intervals_lack_what_their_levels_have_moved(rng):
     assert np.mean(inside) > np.mean(bare) + 0.025
 
 
+@pytest.mark.parametrize("spread", [0.5, 3.0])
+def test_history_in_one_call_is_corrected_once(spread, rng):
+    """What the calibrator learns of rows that it did not predict, levels do not learn again."""
+    dist = regcal.Normal(np.zeros(1000), 1.0)
+    stream = OnlineCalibrator("scale").fit(dist, spread * rng.normal(size=1000))
+
+    told, bare = stream.interval(dist[:1]), stream.transform(dist[:1]).interval(0.9)
+
+    assert_allclose(told, bare, rtol=0.03)
+    assert_allclose(told[1], spread * ndtri(0.95), rtol=0.2)
+
+
+def test_one_call_moves_levels_as_twenty_rows_do_at_most(rng):
+    """However many rows it brings; up to twenty rows, each moves them by a step of its own."""
+    dist = regcal.Normal(np.zeros(1000), 1.0)
+    stream = OnlineCalibrator("scale", np.inf).update(dist, rng.normal(size=1000))
+    before = stream.levels_.places
+    high = np.full(1000, 9.0)
+
+    for n_rows, steps in ((7, 7), (20, 20), (1000, 20)):
+        stream.levels_.places = before
+        stream.update(dist[:n_rows], high[:n_rows])
+        # outcomes that lie above every level move all of them up
+        assert_allclose((stream.levels_.places - before)[:15], (steps * RATES * LEVELS)[:15])
+
+
 def test_gaps_forget_and_late_rows_are_old(rng):
     """With times, a row counts by how long ago it was, whenever it comes."""
     dist = regcal.Normal(np.zeros(200), np.ones(200))
@@ -282,6 +308,44 @@ def test_a_long_gap_forgets_at_its_first_row(rng):
     for time in (1001.0, 1002.0):
         stream.update(dist, 5.0 * rng.normal(size=50), time=time)
     assert stream.transform(dist[:1]).std() > 3.0
+
+
+def test_late_rows_tell_little_of_now(rng):
+    """Rows that are older than many half-lives change neither the choice nor the levels."""
+    dist = regcal.Normal(np.zeros(100), 1.0)
+    stream = OnlineCalibrator("scale", 7.0)
+    stream.update(dist, 3.0 * rng.normal(size=100), time=100.0 + np.arange(100) / 10)
+    before, places = stream.transform(dist[:1]).std(), stream.levels_.places
+
+    for row in range(60):
+        stream.update(dist[:1], rng.normal(size=1), time=row / 10)
+
+    assert before > 2.0
+    assert_allclose(stream.transform(dist[:1]).std(), before, rtol=0.01)
+    assert_allclose(stream.levels_.places, places, atol=60 * RATES.max() * 2.0**-13)
+
+
+def test_a_row_after_a_long_gap_does_not_outvote_a_memory_that_lasts(rng):
+    """What forgets nothing is still in use; its history was a test of it."""
+    dist = regcal.Normal(np.zeros(200), 1.0)
+    stream = OnlineCalibrator("scale", half_life=[7.0, 90.0, np.inf])
+    stream.update(dist, 2.0 * rng.normal(size=200), time=np.arange(200.0) / 10)
+    before = stream.transform(dist[:1]).std()
+
+    stream.update(dist[:1], [0.3], time=5000.0)
+
+    assert before > 1.5
+    assert_allclose(stream.transform(dist[:1]).std(), before, rtol=0.05)
+
+
+def test_a_calibrated_history_leaves_predictions_alone(rng):
+    """The second half of the first rows judges what the first half teaches."""
+    dist = regcal.Normal(np.zeros(200), 1.0)
+    y = ndtri((rng.permutation(100) + 0.5) / 100.0)
+
+    stream = OnlineCalibrator("scale").update(dist, np.concatenate([1.3 * y, y]))
+
+    assert isinstance(stream.calibrator_, regcal.IdentityCalibrator)
 
 
 def test_a_row_of_weight_zero_is_counted_and_teaches_nothing(rng):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from regcal._validation import Array
@@ -51,10 +52,11 @@ class AdaptiveLevels:
 
     places: Array = field(default_factory=_unmoved)
 
-    def follow(self, pit: Array) -> None:
-        """Move by the PIT values of rows, in their order."""
-        for z in np.clip(ndtri(pit), -_FARTHEST, _FARTHEST):
-            self.places = self.places + RATES * (LEVELS - (z <= self.places))
+    def follow(self, pit: Array, steps: ArrayLike = 1.0) -> None:
+        """Move by the PIT values of rows, in their order, by so much of a step each."""
+        probits = np.clip(ndtri(pit), -_FARTHEST, _FARTHEST)
+        for z, step in zip(probits, np.broadcast_to(steps, probits.shape), strict=True):
+            self.places = self.places + step * RATES * (LEVELS - (z <= self.places))
 
     def at(self, levels: Array) -> Array:
         """Return the levels to ask for, in order to get these."""

@@ -1,5 +1,6 @@
 """Memories of different length, and which of them predicts best."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -94,6 +95,24 @@ def _teaches(observed: Observed) -> bool:
     rows = observed.rows_as_given
     seen = (np.isfinite(rows.seen.lower) & np.isfinite(rows.seen.upper)).any()
     return bool(seen) and not rows.constant and observed.n_possible > 0
+
+
+def learn(tracks: Sequence[Track], rows: HeldOut, ages: Array, passed: float) -> None:
+    """Let all take in rows, from the longest memory; the last, of the identity, lends nothing."""
+    for track, longer in zip(tracks, (None, *tracks[:-2], None), strict=True):
+        track.learn(rows, ages, passed, longer)
+
+
+def begun(tracks: Sequence[Track], rows: HeldOut, times: Array) -> list[Track]:
+    """Return memories like these that have seen nothing but such rows.
+
+    What they warn of is left to those that learn from all rows.
+    """
+    new = [Track(one.half_life, clone(one.observed.calibrator).new_observed()) for one in tracks]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        learn(new, rows, times.max() - times, 0.0)
+    return new
 
 
 def log_scores(tracks: Sequence[Track], rows: HeldOut, support: Support) -> Array:
