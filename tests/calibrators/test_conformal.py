@@ -142,6 +142,26 @@ def test_shifted_rows_are_held_with_their_density_ratio():
     assert abs(inside[1] - 0.9) < 0.02
 
 
+@pytest.mark.parametrize("given", [None, 0.1, 7.0])
+@pytest.mark.parametrize("new", [[10.0], [10.0, 9.0], [7.0, 0.1], [0.01, 0.01]])
+def test_weights_other_than_the_equal_ones_of_fit_are_told(given, new, rng, tmp_path):
+    """One row or several, equal or not: a row that weighs as much as a hundred others is not one.
+
+    Equal ones count as none, so that what others are beside them is not known; also from a file.
+    """
+    weights = None if given is None else np.full(20, given)
+    levels = ConformalLevels().fit(Normal(np.zeros(20), 1.0), rng.normal(size=20), weights)
+    dist, unit = Normal(np.zeros(len(new)), 1.0), 1.0 if given is None else given
+
+    for one in (levels, there_and_back(levels, tmp_path / "levels.regcal")):
+        first = int(np.flatnonzero(np.array(new) != unit)[0])
+        words = rf"new row {first} has weight {new[first]:g}, and the rows of fit {unit:g} each"
+        with pytest.raises(ValueError, match=words):
+            one.interval(dist, 0.9, new)
+        same = one.interval(dist, 0.9, np.full(len(new), unit))
+        assert_array_equal(same, levels.interval(dist, 0.9))
+
+
 @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
 def test_the_unit_of_weights_does_not_matter(unit, rng):
     """The same ratios in another unit promise the same, and equal ones what no weights do."""
@@ -152,9 +172,9 @@ def test_the_unit_of_weights_does_not_matter(unit, rng):
     alone = ConformalLevels().fit(dist, y, ratios)
     assert_allclose(levels.interval(dist, 0.9, unit * ratios), alone.interval(dist, 0.9, ratios))
     equal, plain = ConformalLevels().fit(dist, y, np.full(60, unit)), ConformalLevels().fit(dist, y)
-    for new in (None, np.full(60, unit), np.full(60, 7.0)):
+    for new in (None, np.full(60, unit)):
         assert_array_equal(equal.interval(dist, 0.9, new), plain.interval(dist, 0.9))
-        assert_array_equal(plain.bounds(dist, [0.1], new), plain.bounds(dist, [0.1]))
+    assert_array_equal(plain.bounds(dist, [0.1], np.ones(60)), plain.bounds(dist, [0.1]))
     with pytest.raises(ValueError, match=r"0\.99 needs 99 held-out rows, and there are 60:"):
         equal.interval(dist, 0.99)
 

@@ -304,6 +304,8 @@ def test_equal_weights_promise_what_no_weights_do(data, guarantee, unit):
         model.predict_interval(X, 0.99, guarantee=True)
     with pytest.raises(ValueError, match="Pass sample_weight= to fit as well"):
         model.predict_interval(X, 0.8, guarantee=True, sample_weight=1.0 + np.arange(60))
+    same = model.predict_interval(X, 0.8, guarantee=True, sample_weight=np.full(60, unit))
+    assert_array_equal(same, model.predict_interval(X, 0.8, guarantee=True))
 
 
 def test_weights_of_all_rows_tell_whether_they_differ(data):

@@ -53,6 +53,9 @@ class ConformalLevels(Auditable, BaseEstimator):
         As given if they differ; 1 for each row if they are all equal.
     weighted_ : bool
         Whether weights differ, so that new rows need weights too.
+    unit_ : float
+        What each row given to `fit` weighs if weights are equal; 1 without weights, or if they
+        differ.
     n_rows_ : int
         Number of rows that tell, whatever they weigh.
     groups_ : ndarray of shape (n_rows, n_columns), or None
@@ -74,6 +77,8 @@ class ConformalLevels(Auditable, BaseEstimator):
     array([[2. , 8.2]])
     """
 
+    unit_ = 1.0  # in files from before it was kept
+
     def __init__(self, *, random_state: Any = 0) -> None:
         self.random_state = random_state
 
@@ -87,8 +92,8 @@ class ConformalLevels(Auditable, BaseEstimator):
         y : array-like of shape (n_rows,), Outcomes, or a structured array of (event, time)
         sample_weight : array-like of shape (n_rows,), optional
             How much more often such rows come where new rows come from: the ratio of the two
-            densities, in any unit. If weights are numbers of rows, those of new rows are 1. Equal
-            weights count as none; if they differ, pass the weights of new rows as well.
+            densities, in any unit. If they differ, pass the weights of new rows as well: 1 if
+            weights are numbers of rows. Equal weights count as none, and new rows need none then.
         by : frame, mapping or array-like of shape (n_rows,) or (n_rows, n_columns), optional
             Groups within each of which coverage is to hold (Mondrian): rows with equal values.
 
@@ -97,10 +102,10 @@ class ConformalLevels(Auditable, BaseEstimator):
         self
         """
         rows = HeldOut.checked(dist, y, sample_weight, by)
-        counts, weighted = counts_of(rows.weights)
-        return self.keep(replace(rows, weights=counts), len(rows), weighted)
+        counts, unit = counts_of(rows.weights)
+        return self.keep(replace(rows, weights=counts), len(rows), unit)
 
-    def keep(self, rows: HeldOut, n_rows: int, weighted: bool) -> Self:
+    def keep(self, rows: HeldOut, n_rows: int, unit: float | None) -> Self:
         """Keep how far out the outcomes of rows lie whose weights are in the unit of new rows.
 
         Parameters
@@ -108,15 +113,16 @@ class ConformalLevels(Auditable, BaseEstimator):
         rows : HeldOut
         n_rows : int
             How many they are; fewer than in `rows` where some are there several times.
-        weighted : bool
-            Whether new rows have weights in the same unit; without, each counts 1.
+        unit : float or None
+            The weight of a new row that counts 1; None if new rows have weights as `rows` have.
 
         Returns
         -------
         self
         """
         self.lower_, self.upper_ = _sides(rows.dist, rows.seen, self.random_state)
-        self.weights_, self.weighted_, self.n_rows_ = rows.weights, weighted, n_rows
+        self.weights_, self.n_rows_ = rows.weights, n_rows
+        self.weighted_, self.unit_ = unit is None, 1.0 if unit is None else unit
         self.names_ = () if rows.covariates is None else rows.covariates.names
         self.groups_ = None if rows.covariates is None else _keys_of(rows.covariates)
         return self
@@ -143,7 +149,8 @@ class ConformalLevels(Auditable, BaseEstimator):
         coverage : float, default=0.9
             Probability with which an interval holds its outcome, at least.
         sample_weight : array-like of shape (n_rows,), optional
-            Weights of the new rows, in the unit of those given to `fit`; needed if those differ.
+            Weights of the new rows, in the unit of those given to `fit`; needed if those differ,
+            and the same as those if they are equal.
         by : as in `fit`, optional
             The groups of the new rows, if `fit` was given groups.
 
@@ -274,15 +281,16 @@ class ConformalLevels(Auditable, BaseEstimator):
         weights = check_weights(given, n_rows)
         if self.weighted_:
             return weights
-        counts, differ = counts_of(weights)
-        if differ:
+        other = np.flatnonzero(np.abs(weights - self.unit_) > ROUNDING * self.unit_)
+        if len(other):
             msg = (
-                f"The new rows have weights from {weights.min():g} to {weights.max():g}, and fit "
-                "was given none, or equal ones, so that their unit is not known. Pass "
-                "sample_weight= to fit as well, in the same unit, or none here."
+                f"The new row {other[0]} has weight {weights[other[0]]:g}, and the rows of fit "
+                f"{self.unit_:g} each: equal weights count as none, so that the unit of others is "
+                "not known. Pass sample_weight= to fit as well, in the same unit and not all "
+                "equal, or none here."
             )
             raise ValueError(msg)
-        return counts
+        return np.ones(n_rows)
 
     def _cells(self, n_rows: int, by: Any) -> Iterator[tuple[np.ndarray, np.ndarray, str]]:
         """Yield held-out rows and new rows of the same group, and the group in words."""
@@ -412,19 +420,20 @@ def rows_needed(share: float) -> int:
     return ceil(share / (1.0 - share) * (1.0 - ROUNDING))
 
 
-def counts_of(weights: Array) -> tuple[Array, bool]:
-    """Return what rows count, and whether they have weights: those that are all equal are none.
+def counts_of(weights: Array) -> tuple[Array, float | None]:
+    """Return what rows count, and the weight that counts 1 if all are equal, which is as none.
 
     Examples
     --------
     >>> import numpy as np
     >>> from regcal.calibrators.conformal import counts_of
     >>> counts_of(np.array([1000.0, 0.0, 1000.0]))
-    (array([1., 0., 1.]), False)
+    (array([1., 0., 1.]), 1000.0)
     """
-    positive = weights > 0
-    differ = bool(weights[positive].min() < weights.max() * (1.0 - ROUNDING))
-    return (weights if differ else positive.astype(float)), differ
+    positive, largest = weights > 0, float(weights.max())
+    if weights[positive].min() < largest * (1.0 - ROUNDING):
+        return weights, None
+    return positive.astype(float), largest
 
 
 def _check_finite_ends(reached: Array, scores: Scores, name: str) -> None:

@@ -382,6 +382,7 @@ RULES: dict[type, dict[str, Check]] = {
         "upper_": Instance(Side),
         "weights_": Numbers("rows", above=0.0),
         "weighted_": Instance(bool),
+        "unit_": Number(above=0.0),
         "n_rows_": Count(1),
         "groups_": Either(nothing, Numbers("rows", "columns")),
         "names_": Several(Instance(str), "columns", least=0),

@@ -401,7 +401,7 @@ class GivenRows:
     """What `fit` was given, row by row.
 
     What rows count where they judge is apart from `sample_weight`, by which they teach: equal
-    weights count as none there, whatever their unit. `weighted` says whether they differ.
+    weights count as none there, whatever their `unit`, which is None if they differ.
     """
 
     X: Any
@@ -411,7 +411,7 @@ class GivenRows:
     groups: Any
     fit_params: Mapping[str, Any]
     counts: Array
-    weighted: bool
+    unit: float | None
 
     def __len__(self) -> int:
         return len(self.seen)
@@ -430,7 +430,7 @@ class GivenRows:
         params = rows_of_params(self.fit_params, len(self), rows)
         X = _safe_indexing(self.X, rows)
         y, seen, counts = self.y[rows], self.seen[rows], self.counts[rows]
-        return GivenRows(X, y, seen, weights, groups, params, counts, self.weighted)
+        return GivenRows(X, y, seen, weights, groups, params, counts, self.unit)
 
     def held_out_of(self, model: Any, rows: np.ndarray, by: Any) -> HeldOut:
         """Return what a model says of some of the rows, those of weight 0 left out."""
@@ -448,7 +448,7 @@ class GivenRows:
     def levels_of(self, held_out: HeldOut, rows: np.ndarray, random_state: Any) -> ConformalLevels:
         """Return what some of the rows say about the levels of models that have not seen them."""
         n_rows = len(np.unique(rows[self.counts[rows] > 0]))
-        return ConformalLevels(random_state=random_state).keep(held_out, n_rows, self.weighted)
+        return ConformalLevels(random_state=random_state).keep(held_out, n_rows, self.unit)
 
     def once_in(self, parts: list[np.ndarray]) -> "GivenRows":
         """Return the rows with counts that a row has in all parts together."""
