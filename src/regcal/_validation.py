@@ -121,7 +121,8 @@ def check_targets(y: ArrayLike, n_rows: int) -> Array:
 
 def check_coverage(coverage: Any) -> float:
     """Return the share of outcomes that an interval is to hold."""
-    if np.ndim(coverage) != 0 or not 0 <= as_float_array(coverage, "coverage") <= 1:
+    truth = isinstance(coverage, bool | np.bool_)
+    if truth or np.ndim(coverage) != 0 or not 0 <= as_float_array(coverage, "coverage") <= 1:
         msg = f"coverage must be one number between 0 and 1, got {coverage}. Write 90 % as 0.9."
         raise ValueError(msg)
     return float(coverage)

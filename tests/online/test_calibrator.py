@@ -247,6 +247,7 @@ def test_fit_begins_anew(rng):
         ("scale", True, None, "numbers above 0, got True"),
         ("scale", [], None, "numbers above 0"),
         ("scale", "auto", 0.0, "unit of time"),
+        ("scale", [5.0, np.inf], None, "A half-life of 5 rows never.*Pass 7 rows.*time="),
         ("scale", 10.0, [0.0, np.nan], "one finite number.*got nan"),
         ("scale", 10.0, np.inf, "got inf"),
         ("scale", 10.0, [1.0], "got shape"),
@@ -262,6 +263,48 @@ def test_errors_name_the_way_out(calibrator, half_life, time, message):
         )
 
 
+@pytest.mark.parametrize(
+    ("calibrator", "half_life", "message"),
+    [
+        ("nope", 10.0, "nope"),
+        (3, 10.0, "must be a Calibrator or its name"),
+        ("scale", -3, "numbers above 0, got -3"),
+    ],
+)
+def test_parameters_are_checked_at_every_door(calibrator, half_life, message):
+    """Before the first update too."""
+    stream, dist = OnlineCalibrator(calibrator, half_life), regcal.Normal([0.0], [1.0])
+
+    for ask in (
+        lambda: stream.transform(dist),
+        lambda: stream.interval(dist),
+        lambda: stream.levels([0.5]),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            ask()
+
+
+def test_levels_are_probabilities(rng):
+    """Before rows and after them, what is none is refused."""
+    stream = OnlineCalibrator("scale")
+    for _ in range(2):
+        for wrong in ([0.5, np.nan], -0.1, 1.1):
+            with pytest.raises(ValueError, match="levels must be between 0 and 1"):
+                stream.levels(wrong)
+        stream.update(regcal.Normal(np.zeros(20), 1.0), rng.normal(size=20))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_shortest_half_life_that_is_taken_learns(weighted, rng):
+    """Of 7 rows; of fewer, rows that count more than one each."""
+    dist = regcal.Normal(np.zeros(1), 1.0)
+    stream = OnlineCalibrator("scale", 3.0 if weighted else 7.0)
+    for _ in range(60):
+        stream.update(dist, rng.normal(size=1), [4.0] if weighted else None)
+
+    assert stream.tracks_[0].fitted is not None
+
+
 def test_time_is_passed_always_or_never():
     """A clock of rows and one of time are two clocks; a time that is refused starts none."""
     stream = OnlineCalibrator("scale", 10.0)
@@ -274,7 +317,7 @@ def test_time_is_passed_always_or_never():
         stream.update(regcal.Normal([0.0], [1.0]), [0.1])
 
 
-@pytest.mark.parametrize("coverage", [[0.5, 0.9], "a", 1.2, np.nan])
+@pytest.mark.parametrize("coverage", [[0.5, 0.9], "a", 1.2, np.nan, True, np.True_])
 def test_intervals_speak_of_coverage(coverage):
     """What is no share is refused by the name under which it was passed."""
     with pytest.raises(ValueError, match="coverage must"):

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from regcal.online.tracks import shared
+from regcal.online.tracks import can_learn, shared
 
 
 def test_weights_are_those_of_all_paths_that_may_switch():
@@ -23,3 +23,10 @@ def test_weights_are_those_of_all_paths_that_may_switch():
             weight *= stay * (path[row] == path[row + 1]) + (1 - stay) / 2
         totals[path[-1]] += weight
     assert_allclose(np.exp(log_weights - np.logaddexp.reduce(log_weights)), totals / totals.sum())
+
+
+def test_half_lives_that_learn_remember_ten_rows():
+    """The sum over all earlier rows, added up."""
+    for half_life in (0.5, 6.0, 6.5, 6.6, 7.0, 100.0, np.inf):
+        remembered = np.sum(2.0 ** (-np.arange(5000) / half_life))
+        assert can_learn(half_life) == (remembered > 10.0)

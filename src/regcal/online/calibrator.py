@@ -14,7 +14,7 @@ from regcal.calibrators.support import Support
 from regcal.distributions import Distribution, as_distribution
 from regcal.metrics.calibration import pit
 from regcal.online.levels import AdaptiveLevels
-from regcal.online.tracks import Track, begun, learn, log_scores, shared
+from regcal.online.tracks import Track, begun, can_learn, learn, log_scores, shared
 
 # Half-lives that are compared, in rows.
 # benchmarks/streams.py (pit): under drift the comparison gives what 100 rows alone give; without,
@@ -42,7 +42,8 @@ class OnlineCalibrator(Auditable, BaseEstimator):
     calibrator : Calibrator or str
         What is learnt again and again; a name as `regcal.get_calibrator` knows it.
     half_life : "auto", float or sequence of float, default="auto"
-        In rows, or in the unit of `time` if that is passed to `update`; ``inf`` forgets nothing.
+        In rows, 7 or more, or in the unit of `time` if that is passed to `update`; ``inf`` forgets
+        nothing.
         Of several, the one that has predicted best of late is used: each predicts rows before
         it learns from them. "auto" compares 100, 300, 1000, 3000 and ``inf`` rows.
     random_state : int, default=0
@@ -146,7 +147,7 @@ class OnlineCalibrator(Auditable, BaseEstimator):
         n_rows = len(as_distribution(dist))
         times = None if time is None else _checked_times(time, n_rows)
         if not hasattr(self, "tracks_"):
-            self._begin(timed=times is not None)
+            self._begin(timed=times is not None, weighted=sample_weight is not None)
         if (times is not None) != self.timed_:
             msg = "time was passed with some updates and not with others. Pass it always or never."
             raise ValueError(msg)
@@ -202,22 +203,15 @@ class OnlineCalibrator(Auditable, BaseEstimator):
         late = np.maximum(np.maximum.accumulate(times), latest) - times
         return min(self.tracks_, key=lambda track: track.half_life).factors(late)
 
-    def _begin(self, *, timed: bool) -> None:
+    def _begin(self, *, timed: bool, weighted: bool) -> None:
         """Begin with nothing learnt."""
-        calibrator = self.calibrator
-        if isinstance(calibrator, str):
-            calibrator = get_calibrator(calibrator)
-        if not isinstance(calibrator, Calibrator):
-            msg = (
-                f"calibrator must be a Calibrator or its name, got {calibrator!r}. See "
-                "regcal.calibrator_names()."
-            )
-            raise TypeError(msg)
+        calibrator, half_lives = self._checked_parameters()
+        self._check_half_lives(half_lives, timed=timed, weighted=weighted)
         asked = calibrator.get_params(deep=False)
         ends = {name: asked[name] for name in ("support", "step") if name in asked}
         identity = IdentityCalibrator(**ends)
         self.tracks_ = [
-            *(Track(one, clone(calibrator).new_observed()) for one in self._half_lives(timed)),
+            *(Track(one, clone(calibrator).new_observed()) for one in half_lives),
             Track(np.inf, identity.new_observed()),
         ]
         self.log_weights_ = np.zeros(len(self.tracks_))
@@ -229,16 +223,19 @@ class OnlineCalibrator(Auditable, BaseEstimator):
         self.n_rows_seen_ = 0
         self.n_rows_learnt_ = 0
 
-    def _half_lives(self, timed: bool) -> list[float]:
-        """Return the half-lives to compare, from the longest."""
-        if isinstance(self.half_life, str) and self.half_life == "auto":
-            if timed:
-                msg = (
-                    'half_life="auto" counts rows, and time= was passed. Pass half-lives in the '
-                    "unit of time, one or several: half_life=[7, 30, 365, np.inf]."
-                )
-                raise ValueError(msg)
-            return list(HALF_LIVES)
+    def _checked_parameters(self) -> tuple[Calibrator, list[float]]:
+        """Return the calibrator, and the half-lives to compare, from the longest."""
+        calibrator = self.calibrator
+        if isinstance(calibrator, str):
+            calibrator = get_calibrator(calibrator)
+        if not isinstance(calibrator, Calibrator):
+            msg = (
+                f"calibrator must be a Calibrator or its name, got {calibrator!r}. See "
+                "regcal.calibrator_names()."
+            )
+            raise TypeError(msg)
+        if self._counts_rows:
+            return calibrator, list(HALF_LIVES)
         given = np.atleast_1d(np.asarray(self.half_life))
         numbers = given.ndim == 1 and given.dtype.kind in "iuf" and len(given) > 0
         if not numbers or not (given > 0).all():
@@ -247,7 +244,28 @@ class OnlineCalibrator(Auditable, BaseEstimator):
                 f"{self.half_life!r}. Pass a number of rows, or of units of time: half_life=100."
             )
             raise ValueError(msg)
-        return sorted(set(given.astype(float).tolist()), reverse=True)
+        return calibrator, sorted(set(given.astype(float).tolist()), reverse=True)
+
+    @property
+    def _counts_rows(self) -> bool:
+        return isinstance(self.half_life, str) and self.half_life == "auto"
+
+    def _check_half_lives(self, half_lives: list[float], *, timed: bool, weighted: bool) -> None:
+        """Refuse half-lives that are not in the unit in which rows pass, or too short for it."""
+        if timed and self._counts_rows:
+            msg = (
+                'half_life="auto" counts rows, and time= was passed. Pass half-lives in the '
+                "unit of time, one or several: half_life=[7, 30, 365, np.inf]."
+            )
+            raise ValueError(msg)
+        # how much rows with weights count together is not known before they have come
+        if not timed and not weighted and not can_learn(half_lives[-1]):
+            msg = (
+                f"A half-life of {half_lives[-1]:g} rows never remembers the ten rows' worth that "
+                "it takes to learn. Pass 7 rows or more, or, if the unit is not rows, pass time= "
+                "to update."
+            )
+            raise ValueError(msg)
 
     def _learn(self) -> None:
         """Judge what waits by what was learnt before, then learn from it."""
@@ -311,7 +329,10 @@ class OnlineCalibrator(Auditable, BaseEstimator):
         Distribution
         """
         dist = as_distribution(dist)
-        return self._issued(dist, covariates) if hasattr(self, "tracks_") else dist
+        if not hasattr(self, "tracks_"):
+            self._checked_parameters()
+            return dist
+        return self._issued(dist, covariates)
 
     def _issued(self, dist: Distribution, covariates: Any) -> Distribution:
         fitted = self._best.fitted
@@ -343,10 +364,13 @@ class OnlineCalibrator(Auditable, BaseEstimator):
         array([0.05, 0.95])
         """
         asked = as_float_array(levels, "levels")
-        if ((asked < 0) | (asked > 1)).any():
+        if not ((asked >= 0) & (asked <= 1)).all():
             msg = f"levels must be between 0 and 1, got {levels}. Write 90 % as 0.9."
             raise ValueError(msg)
-        return self.levels_.at(asked) if hasattr(self, "tracks_") else asked
+        if not hasattr(self, "tracks_"):
+            self._checked_parameters()
+            return asked
+        return self.levels_.at(asked)
 
     def interval(
         self, dist: Any, coverage: float = 0.9, covariates: Any = None

@@ -88,6 +88,12 @@ class Track:
         return self.fitted.transform_rows(rows.dist, rows.covariates)
 
 
+def can_learn(half_life: float) -> bool:
+    """Return whether rows that count one each, at a half-life of so many, ever are enough."""
+    # 1 + f + f^2 + ... = 1 / (1 - f), f = 2^(-1 / half-life)
+    return 2.0 ** (-1.0 / half_life) > 1.0 - 1.0 / _FEWEST_ROWS
+
+
 def _teaches(observed: Observed) -> bool:
     """Return whether there are enough rows to fit, and outcomes that differ and are possible."""
     if observed.total_weight < _FEWEST_ROWS:
