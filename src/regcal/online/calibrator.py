@@ -14,7 +14,7 @@ from regcal.calibrators.support import Support
 from regcal.distributions import Distribution, as_distribution
 from regcal.metrics.calibration import pit
 from regcal.online.levels import AdaptiveLevels
-from regcal.online.tracks import Track, begun, can_learn, learn, log_scores, shared
+from regcal.online.tracks import Track, begun, best, can_learn, learn, log_scores, shared
 
 # Half-lives that are compared, in rows.
 # benchmarks/streams.py (pit): under drift the comparison gives what 100 rows alone give; without,
@@ -288,7 +288,7 @@ class OnlineCalibrator(Auditable, BaseEstimator):
             before = len(rows) // 2
             tracks = begun(tracks, rows.take(np.arange(before)), times[:before])
             timely = timely.take(np.arange(before, len(rows)))
-        fitted = tracks[int(np.argmax(self.log_weights_))].fitted
+        fitted = best(tracks, self.log_weights_).fitted
         support = Support() if fitted is None else fitted.support_
         scores = log_scores(tracks, timely, support)
         self.log_weights_ = shared(self.log_weights_, scores, before, after)
@@ -297,7 +297,7 @@ class OnlineCalibrator(Auditable, BaseEstimator):
 
     @property
     def _best(self) -> Track:
-        return self.tracks_[int(np.argmax(self.log_weights_))]
+        return best(self.tracks_, self.log_weights_)
 
     @property
     def half_life_(self) -> float:

@@ -121,6 +121,13 @@ def begun(tracks: Sequence[Track], rows: HeldOut, times: Array) -> list[Track]:
     return new
 
 
+def best(tracks: Sequence[Track], log_weights: Array) -> Track:
+    """Return what has predicted best, of those that remember enough, if there are any."""
+    learnt = np.array([track.fitted is not None for track in tracks])
+    asked = np.where(learnt, log_weights, -np.inf) if learnt.any() else log_weights
+    return tracks[int(np.argmax(asked))]
+
+
 def log_scores(tracks: Sequence[Track], rows: HeldOut, support: Support) -> Array:
     """Return the total log score of rows under each track, all on the same scale."""
     if support.beyond(rows.seen).any() or support.off_step(rows.seen).any():
