@@ -13,7 +13,7 @@ import regcal
 from regcal import CalibratedRegressorCV, Calibrator, DisagreementWarning, Normal, Outcomes
 from regcal.calibrators import Support, Targets
 from regcal.calibrators.agreement import Allowed, Tails, _averages
-from regcal.calibrators.targets import points_over
+from regcal.calibrators.thresholds import points_over
 
 
 class Moved(Calibrator):

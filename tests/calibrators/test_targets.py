@@ -9,7 +9,6 @@ from numpy.testing import assert_allclose
 import regcal
 from regcal import Outcomes
 from regcal.calibrators import Targets
-from regcal.calibrators.targets import dense_thresholds
 from regcal.grids import make_thresholds
 
 
@@ -66,13 +65,3 @@ def test_last_digits_are_no_gaps(rng):
     noisy = y * (1 + rng.integers(-1, 2, 500) * 2.0**-52)
 
     assert_allclose(Targets.of(noisy).resolution, Targets.of(y).resolution)
-
-
-def test_thresholds_are_where_outcomes_are():
-    """Half of them between neighbouring values, none nearer than can be told apart."""
-    y = np.concatenate([np.linspace(0.0, 1.0, 500), [100.0]])
-    thresholds = dense_thresholds(Targets.of(y).seen_through(None, None), 64)
-
-    assert np.count_nonzero((thresholds > 0) & (thresholds < 1)) >= 32
-    assert thresholds[0] < 0 < 100 < thresholds[-1]
-    assert (np.diff(thresholds) > 0).all()

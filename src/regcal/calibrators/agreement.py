@@ -9,7 +9,8 @@ import numpy as np
 from regcal._validation import Array
 from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.support import Support
-from regcal.calibrators.targets import Targets, points_over
+from regcal.calibrators.targets import Targets
+from regcal.calibrators.thresholds import points_over
 from regcal.distributions import Distribution
 
 # So many rows are looked at.

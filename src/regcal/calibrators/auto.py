@@ -25,7 +25,8 @@ from regcal.calibrators.observed import Observed
 from regcal.calibrators.sinh_arcsinh import SinhArcsinhCalibrator
 from regcal.calibrators.stack import Objective, StackCalibrator
 from regcal.calibrators.support import Support
-from regcal.calibrators.targets import Targets, points_over
+from regcal.calibrators.targets import Targets
+from regcal.calibrators.thresholds import points_over
 from regcal.covariates import Covariates
 from regcal.distributions import Distribution
 

@@ -19,7 +19,8 @@ from regcal.calibrators.cells import Coordinates, Points
 from regcal.calibrators.held_out import HeldOut, deal
 from regcal.calibrators.labels import expected_below, known_below, learn_labels
 from regcal.calibrators.observed import Observed
-from regcal.calibrators.targets import Targets, dense_thresholds, power_of_two
+from regcal.calibrators.targets import Targets, power_of_two
+from regcal.calibrators.thresholds import dense_thresholds
 from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Segmented
 from regcal.maps import Axis

@@ -28,16 +28,6 @@ _MAX_VALUES = 2**14
 # Values closer than this share of the range differ in their last digits only.
 _SMALLEST_GAP = 1e-10
 
-# Dense thresholds between outcomes reach beyond them by this share of their range.
-_MARGIN = 0.05
-
-# Points at which CDFs are compared with outcomes, and how far beyond the outcomes others lie, in
-# ranges of the outcomes.
-_N_POINTS, _BEYOND = 64, 0.25 * 2.0 ** np.arange(9)
-
-# Those at quantiles keep this share of an equal step as their distance from the one before.
-_CLOSEST = 1e-3
-
 # Ranges that are not known beforehand are rounded outwards to multiples of a power of two, about
 # this part of the range.
 _PARTS = 64
@@ -259,41 +249,6 @@ class Targets(WithoutCaches):
         """Return the share of weight at or below each point."""
         shares = np.concatenate([[0.0], np.cumsum(self.weights)]) / self.weights.sum()
         return shares[np.searchsorted(self.values, points, side="right")]
-
-
-def dense_thresholds(targets: Targets, count: int) -> Array:
-    """Return thresholds of which half are equally spaced on the axis, and half between outcomes.
-
-    The others are where the outcomes are: halfway from a quantile to the next distinct value.
-    """
-    if count < 4:
-        msg = f"Need at least 4 thresholds, got {count}."
-        raise ValueError(msg)
-    targets.thresholds(2)  # refuses outcomes that are all equal
-    low, high = targets.axis(np.array([targets.low, targets.high]))
-    extra = _MARGIN * (high - low)
-    places, step = np.linspace(low - extra, high + extra, count // 2, retstep=True)
-    levels = (np.arange(count // 2) + 0.5) / (count // 2)
-    shares = np.cumsum(targets.weights)
-    at = np.searchsorted(shares, levels * shares[-1])
-    at = np.unique(np.minimum(at, len(shares) - 2))
-    between = targets.axis(0.5 * (targets.values[at] + targets.values[at + 1]))
-    places = np.sort(np.concatenate([places, between]))
-    places = places[np.diff(places, prepend=-np.inf) > _CLOSEST * step]
-    ends = targets.support.ends
-    return targets.support.within(np.clip(targets.axis.inverse(places), *ends))
-
-
-def points_over(targets: Targets, support: Support) -> Array:
-    """Return points over the range of outcomes and, ever fewer, beyond it, within a support."""
-    width = targets.high - targets.low or 1.0
-    inside = np.array([targets.low])
-    if targets.low < targets.high:
-        inside = dense_thresholds(targets, _N_POINTS)
-    beyond = width * _BEYOND
-    points = np.concatenate([inside[0] - beyond[::-1], inside, inside[-1] + beyond])
-    low, high = support.ends
-    return np.unique(np.clip(points, low, high))
 
 
 def _outermost(one: Array, other: Array, direction: float) -> Array:

@@ -8,7 +8,7 @@ hyper-parameters and posterior.
 from regcal.gp.basis import HilbertBasis
 from regcal.gp.binomial import BinomialLikelihood
 from regcal.gp.design import DenseDesign, Design, TensorDesign
-from regcal.gp.intervals import IntervalTerm, interval_derivatives, log_interval
+from regcal.gp.interval_likelihood import IntervalTerm, interval_derivatives, log_interval
 from regcal.gp.kernels import RBF, Kernel, Matern32, Matern52
 from regcal.gp.laplace import LaplacePosterior, ProcessPrior, find_mode, laplace_posterior
 from regcal.gp.likelihood import Likelihood, Term
