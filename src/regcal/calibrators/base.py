@@ -114,7 +114,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         self._forget()
         refuse_censoring_beyond(observed.rows_as_given)
         self.warn_of_impossible(observed.n_possible, observed.n_rows)
-        self._learn(observed).warn_of_disagreement(observed.rows_as_given)
+        self._learn(observed).warn_of_disagreement(observed.rows_as_given, observed.targets)
         return self
 
     def fit_rows(self, rows: HeldOut) -> Self:
@@ -191,7 +191,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         possible = observed.n_possible + before
         refuse_censoring_beyond(observed.rows_as_given)
         self.warn_of_impossible(possible, observed.n_rows)
-        self._learn(observed).warn_of_disagreement(observed.rows_as_given)
+        self._learn(observed).warn_of_disagreement(observed.rows_as_given, observed.targets)
         return self
 
     def fit_batches(self, batches: Iterable[Sequence[Any]]) -> Self:
@@ -277,7 +277,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         self._forget()
         refuse_censoring_beyond(observed.rows_as_given)
         self.warn_of_impossible(observed.n_possible, observed.n_rows)
-        self._learn(observed).warn_of_disagreement(observed.rows_as_given)
+        self._learn(observed).warn_of_disagreement(observed.rows_as_given, observed.targets)
         return self
 
     def warn_of_impossible(self, n_possible: int, n_rows: int) -> None:
@@ -326,20 +326,22 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
             )
             warnings.warn(msg, ImpossibleOutcomesWarning, stacklevel=stacklevel)
 
-    def warn_of_disagreement(self, rows: HeldOut) -> None:
+    def warn_of_disagreement(self, rows: HeldOut, targets: Targets) -> None:
         """Tell when rows that it was learnt from have no probability, or wrong means or tails.
 
         Parameters
         ----------
         rows : HeldOut
-            As they were given.
+            Those that are kept, as they were given.
+        targets : Targets
+            The outcomes of all.
         """
 
         def calibrated(some: HeldOut) -> Distribution:
             return self.support_.through(self.transform_rows(some.dist, some.covariates))
 
         self.warn_of_lost(rows, stacklevel=4)
-        warn_of_disagreement(calibrated, rows, self.support_, stacklevel=3)
+        warn_of_disagreement(calibrated, rows, targets, self.support_, stacklevel=3)
 
     def transform(self, dist: Any, covariates: Any = None) -> Distribution:
         """Return the calibrated distributions of new predictions.
