@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import log_ndtr, ndtri, ndtri_exp
+from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
 from regcal._validation import Array, as_float_array, check_finite
 from regcal.distributions._quadrature import (
@@ -83,6 +83,10 @@ def _grouped(parts: Sequence[Distribution], weights: Array) -> list[_Group]:
         else:
             groups.append(_Group(whole, weights[numbers], n_rows))
     return groups
+
+
+# Tails below this are summed as logarithms.
+_FAR_TAIL = 1e-290
 
 
 class Mixture(Distribution):
@@ -162,11 +166,12 @@ class Mixture(Distribution):
     def _flat(self) -> tuple[list[Distribution], Array]:
         """Return components that are no mixtures and have weight, and their weights."""
         nested = any(isinstance(part, Mixture) for part in self.components)
-        if not nested and self.weights.any(axis=0).all():
+        used = self.weights.any(axis=0) | (len(self) == 0)
+        if not nested and used.all():
             return self.components, self.weights
         parts: list[Distribution] = []
         weights: list[Array] = []
-        for k in np.flatnonzero(self.weights.any(axis=0)):
+        for k in np.flatnonzero(used):
             part, weight = self.components[k], self.weights[:, k : k + 1]
             inner = part._flat() if isinstance(part, Mixture) else ([part], np.ones((1, 1)))
             parts += inner[0]
@@ -269,16 +274,25 @@ class Mixture(Distribution):
 
     def _probit_of(self, z: Array) -> Array:
         """Return the mixture's probits where components have some, (n_parts, n_rows, n_points)."""
-        lower, upper = self._log_sum(log_ndtr(z)), self._log_sum(log_ndtr(-z))
-        distance = ndtri_exp(np.minimum(np.minimum(lower, upper), 0.0))
+        lower, upper = self._sum(ndtr(z)), self._sum(ndtr(-z))
+        tail = np.minimum(lower, upper)
+        distance = ndtri(tail)
+        far = tail < _FAR_TAIL
+        if far.any():
+            logs = np.minimum(self._log_sum(log_ndtr(z)), self._log_sum(log_ndtr(-z)))
+            distance = np.where(far, ndtri_exp(np.minimum(logs, 0.0)), distance)
         return np.where(lower < upper, distance, -distance)
+
+    def _sum(self, values: Array) -> Array:
+        """Return the weighted sum of what components say, (n_parts, n_rows, n_points)."""
+        return reduce(np.add, self._weights * values)
 
     def _probit_and_logslope(self, points: Array) -> tuple[Array, Array]:
         z, logslope = self._ask("_probit_and_logslope", points)
         own = self._probit_of(z)
-        with np.errstate(invalid="ignore", over="ignore"):
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             # densities without the factor that they share
-            slope = self._log_sum(logslope - 0.5 * z * z) + 0.5 * own * own
+            slope = np.log(self._sum(np.exp(logslope + 0.5 * (own - z) * (own + z))))
         return own, np.where(np.isnan(slope), -np.inf, slope)
 
     def _ends(self) -> tuple[float, ...]:
@@ -320,13 +334,12 @@ class Mixture(Distribution):
         inside = np.isfinite(probits)
         finite = probits if inside.all() else np.where(inside, probits, 0.0)
         quantiles = self._ask("_from_probit", finite)
-        start = (self._weights * quantiles).sum(axis=0)
 
         def function_of(rows: np.ndarray | None) -> Callable[[Array], tuple[Array, Array]]:
             return (self if rows is None else self._take(rows))._probit_and_logslope
 
         ends = quantiles.min(axis=0), quantiles.max(axis=0)
-        points = solve_between(function_of, finite, *ends, start)
+        points = solve_between(function_of, finite, *ends, self._sum(quantiles))
         return points if finite is probits else np.where(inside, points, probits)
 
     @cached_property
