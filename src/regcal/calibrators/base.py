@@ -114,7 +114,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         self._forget()
         refuse_censoring_beyond(observed.rows_as_given)
         self.warn_of_impossible(observed.n_possible, observed.n_rows, observed.rows_as_given)
-        self._learn(observed).warn_of_disagreement(observed.rows_as_given)
+        self._learn(observed).warn_of_disagreement(observed.rows_as_given, observed.targets)
         return self
 
     def fit_rows(self, rows: HeldOut) -> Self:
@@ -189,7 +189,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         possible = observed.n_possible + before
         refuse_censoring_beyond(observed.rows_as_given)
         self.warn_of_impossible(possible, observed.n_rows, observed.rows_as_given)
-        self._learn(observed).warn_of_disagreement(observed.rows_as_given)
+        self._learn(observed).warn_of_disagreement(observed.rows_as_given, observed.targets)
         return self
 
     def fit_batches(self, batches: Iterable[Sequence[Any]]) -> Self:
@@ -275,7 +275,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         self._forget()
         refuse_censoring_beyond(observed.rows_as_given)
         self.warn_of_impossible(observed.n_possible, observed.n_rows, observed.rows_as_given)
-        self._learn(observed).warn_of_disagreement(observed.rows_as_given)
+        self._learn(observed).warn_of_disagreement(observed.rows_as_given, observed.targets)
         return self
 
     def warn_of_impossible(self, n_possible: int, n_rows: int, rows: HeldOut) -> None:
@@ -306,19 +306,21 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
             )
             warnings.warn(msg, ImpossibleOutcomesWarning, stacklevel=3)
 
-    def warn_of_disagreement(self, rows: HeldOut) -> None:
+    def warn_of_disagreement(self, rows: HeldOut, targets: Targets) -> None:
         """Tell when means or tails of rows that it was learnt from are clearly wrong.
 
         Parameters
         ----------
         rows : HeldOut
-            As they were given.
+            Those that are kept, as they were given.
+        targets : Targets
+            The outcomes of all.
         """
 
         def calibrated(some: HeldOut) -> Distribution:
             return self.support_.through(self.transform_rows(some.dist, some.covariates))
 
-        warn_of_disagreement(calibrated, rows, self.support_, stacklevel=3)
+        warn_of_disagreement(calibrated, rows, targets, self.support_, stacklevel=3)
 
     def transform(self, dist: Any, covariates: Any = None) -> Distribution:
         """Return the calibrated distributions of new predictions.

@@ -270,9 +270,12 @@ class Sample:
         """Return these rows and more, dropping the least if they are too many."""
         if self.complete:
             return self._with((rows,), ())
-        uniforms = uniforms_of(rows)
-        known = np.isin(uniforms, np.concatenate(self.uniforms))
-        wanted = np.flatnonzero(known | (rows.weights / uniforms > self.dropped))
+        uniforms, known = uniforms_of(rows), np.concatenate(self.uniforms)
+        chosen = rows.weights / uniforms > self.dropped
+        # the like of a row that is kept adds to its weight
+        like = np.flatnonzero(~chosen & (uniforms <= known.max()))
+        chosen[like] = np.isin(uniforms[like], known)
+        wanted = np.flatnonzero(chosen)
         return self._with((rows.take(wanted),), (uniforms[wanted],))
 
     def merge(self, other: "Sample") -> "Sample":

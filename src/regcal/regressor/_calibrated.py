@@ -333,7 +333,7 @@ class CalibratedRegressorCV(
             delayed(fitted_copy)(calibrator, part, self.support_) for part in parts
         )
         for one, part in zip(fitted, parts, strict=True):
-            one.warn_of_disagreement(part)
+            one.warn_of_disagreement(part, Targets.of_outcomes(part.seen, part.weights))
         return [CalibratedModel(*pair) for pair in zip(models, fitted, strict=True)]
 
     def _warn_of_constant(self, parts: list[HeldOut]) -> None:
