@@ -244,7 +244,8 @@ def _(model: Sequence, X: Any) -> Any:
     if known and len(known) == len(levels):
         order = np.argsort(known)
         return _one_quantile_each([known[k] for k in order], [model[k] for k in order], X)
-    return Mixture([predict_dist(member, X) for member in model])
+    said = [predict_dist(member, X) for member in model]
+    return said[0] if len(said) == 1 else Mixture(said)
 
 
 def _level(model: Any) -> float | None:
