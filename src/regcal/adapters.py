@@ -188,6 +188,13 @@ def _refusal(model: Any) -> str:
             "dict of such models, {0.1: low, 0.5: middle, 0.9: high}, or "
             "regcal.MultiQuantileRegressor(model), which fits one per level."
         )
+    if hasattr(model, "predict_survival_function"):
+        return (
+            f"{_name(model)} predicts survival curves, which regcal does not ask for by itself. "
+            "Say how they are read: a function that turns predict_survival_function(X) into a "
+            "regcal.Histogram, under @regcal.register_adapter. The guide to outputs of models has "
+            'it under "a survival curve".'
+        )
     way_out = (
         "Wrap it in regcal.NormalResidualRegressor, which adds the spread of its residuals."
         if hasattr(model, "predict")
