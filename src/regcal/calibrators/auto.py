@@ -81,8 +81,9 @@ _WORTH_HAVING, _NO_LOSS = 0.01, 0.005
 # What a candidate in an average must be worth, in nats, since it takes time whenever it is asked.
 _PRICE_OF_ONE = 1e-3
 
-# About the log of the smallest positive number.
-_IMPOSSIBLE = 700.0
+# Each candidate is judged with this share of the average of all, so that a few rows that it all but
+# rules out count, but do not drown what all the others say.
+_SHARE_OF_ALL = 0.01
 
 
 @dataclass(frozen=True)
@@ -460,11 +461,25 @@ class Judged(WithoutCaches):
                 scores.append(np.concatenate(one)[order])
         places = np.sort(np.concatenate([places for places, _ in answers[0]]))
         return cls(
-            _without_infinities(np.stack(logs)),
+            np.stack(logs),
             np.nan_to_num(np.stack(differences)),
             rows.weights[places],
             price,
         )
+
+    @cached_property
+    def tested_logs(self) -> Array:
+        """Log scores of candidates of which each has a small share of the average of all.
+
+        They are bounded from below, so that their differences have a variance to test with. An
+        outcome that is impossible under all candidates does not tell them apart, and scores 0.
+        """
+        highest = self.logs.max(axis=0)
+        possible = np.isfinite(highest)
+        highest = np.where(possible, highest, 0.0)
+        densities = np.where(possible, np.exp(self.logs - highest), 1.0)
+        shared = (1.0 - _SHARE_OF_ALL) * densities + _SHARE_OF_ALL * densities.mean(axis=0)
+        return np.log(shared) + highest
 
     @cached_property
     def crps(self) -> Array:
@@ -480,13 +495,13 @@ class Judged(WithoutCaches):
         """Return what the weights of an average are to maximise."""
         shares = self.weights / self.weights.sum()
         products = np.einsum("irg,jrg,r->ij", self.differences, self.differences, shares)
-        densities = np.exp(self.logs - self.logs.max(axis=0))
+        densities = np.exp(self.tested_logs - self.tested_logs.max(axis=0))
         return Objective(densities, products / self.unit, shares, self.price)
 
     def _log_score_and_crps(self, weights: Array) -> Array:
         """Return both parts of the objective of each row under an average, (2, n_rows)."""
         used = np.flatnonzero(weights)
-        logs = self.logs[used] + np.log(weights[used])[:, np.newaxis]
+        logs = self.tested_logs[used] + np.log(weights[used])[:, np.newaxis]
         crps = (np.tensordot(weights[used], self.differences[used], axes=1) ** 2).sum(axis=1)
         return np.stack([np.logaddexp.reduce(logs, axis=0), -self.price * crps / self.unit])
 
@@ -533,7 +548,7 @@ class Judged(WithoutCaches):
         gain : float
             0 if a candidate is chosen alone.
         """
-        rows = self.logs - self.price * self.crps / self.unit
+        rows = self.tested_logs - self.price * self.crps / self.unit
         crps = np.average(self.crps, axis=1, weights=self.weights) / self.unit
         most = 1.0 if self.price > 0 else np.inf
         means = np.average(rows, axis=1, weights=self.weights)
@@ -552,17 +567,6 @@ class Judged(WithoutCaches):
             for name, log, one, pair, share in lines
         ]
         return table, float(gain) if averaged else 0.0
-
-
-def _without_infinities(rows: Array) -> Array:
-    """Score an impossible outcome 700 below the candidate that does worst of the others.
-
-    An outcome that is impossible under all candidates does not tell them apart, and scores 0.
-    """
-    possible = np.isfinite(rows)
-    worst = np.where(possible, rows, np.inf).min(axis=0)
-    worst = np.where(possible.any(axis=0), worst - _IMPOSSIBLE, 0.0)
-    return np.where(possible, rows, worst)
 
 
 def _paired(differences: Array, weights: Array) -> tuple[float, float]:
