@@ -15,9 +15,9 @@ most 1 000 other rows are predicted and scored. All methods see the same predict
 
 Log scores and CRPS are those of `regcal`: where outcomes pile up at an end, it is a point mass for
 all. Of other targets with ties (one value in 2 % of the rows or more), the log score is that of the
-probability within half a step of the outcome, over the step, and PIT values are drawn from there. Peers: isotonic distributional
-regression on the predicted mean (EasyUQ, smooth and discrete) and crepes' conformal predictive
-systems, plain and normalised.
+probability within half a step of the outcome, over the step, and PIT values are drawn from there.
+Peers: isotonic distributional regression on the predicted mean (EasyUQ, smooth and discrete) and
+crepes' conformal predictive systems, plain and normalised.
 
 Predictions and scores are kept in a folder, `.quality` beside this file; what is there is not
 computed again, so that a run may be stopped and goes on where it was. Scores of another version
