@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.special import ndtr
+from sklearn.base import clone
 
 from regcal import (
     AutoCalibrator,
@@ -17,7 +19,7 @@ from regcal import (
     calibrator_names,
     log_score,
 )
-from regcal.calibrators.auto import Judged, default_candidates
+from regcal.calibrators.auto import CandidateScore, Judged, default_candidates
 from regcal.calibrators.stack import Objective
 
 CHEAP = [("none", IdentityCalibrator()), ("scale", ScaleCalibrator()), ("pit", PITCalibrator())]
@@ -108,11 +110,12 @@ def with_a_share_of_all(rows):
     return np.log(0.99 * densities + 0.01 * densities.mean(axis=0))
 
 
-def judged(logs, crps=None, price=0.0):
+def judged(logs, crps=None, price=0.0, missed=None):
     """Return scores of rows of weight 1, whose CRPS are squares of one difference each."""
     logs = np.asarray(logs, dtype=float)
     differences = np.sqrt(np.ones(logs.shape) if crps is None else np.asarray(crps, dtype=float))
-    return Judged(logs, differences[:, :, np.newaxis], np.ones(logs.shape[1]), price)
+    missed = np.zeros(len(logs)) if missed is None else np.asarray(missed)
+    return Judged(logs, differences[:, :, np.newaxis], np.ones(logs.shape[1]), price, missed)
 
 
 def test_scores_follow_the_paired_differences():
@@ -360,3 +363,52 @@ def test_a_gain_that_is_clearly_no_loss_is_taken(gain, errors, taken):
     scores = judged(np.stack([np.zeros(n), gain + noise]))
 
     assert scores.clearly_ahead(np.array([0.0, 1.0]), np.array([1.0, 0.0])) == taken
+
+
+def test_the_first_candidate_may_miss_a_share():
+    """It has learnt nothing: what it misses may be chance, and the scores are to tell."""
+    table, _ = judged(np.zeros((3, 100)), missed=[9.0, 0.0, 0.0]).compare(list("abc"))
+
+    assert [row.chosen for row in table] == [True, False, False]
+    assert [row.missed for row in table] == [9.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("missed", "chosen"),
+    [([0.0, 0.9, 0.1, 0.0], "c"), ([0.0, 0.6, 0.1, 0.0], "b"), ([0.0, 0.9, 0.9, 0.9], "b")],
+)
+def test_scores_that_are_level_leave_it_to_the_share_at_an_end(missed, chosen):
+    """The simplest of those that are right about it, if there are any."""
+    logs = np.stack([np.full(100, -1.0), *np.zeros((3, 100))])
+    table, _ = judged(logs, missed=missed).compare(list("abcd"))
+
+    assert next(row.name for row in table if row.chosen) == chosen
+
+
+def test_a_share_at_an_end_is_named_as_a_reason():
+    """Only where it may have been one."""
+    cal = AutoCalibrator()
+    rows = [("scale", 0.1, 0.0, 0.9), ("pit", 0.1, 1.0, 0.1), ("gpc", 0.0, 0.0, 0.2)]
+    for factor in (1.0, 0.1):
+        cal.scores_ = [
+            CandidateScore(name, -behind, 1.0, behind, 0.2, weight, factor * missed)
+            for name, behind, weight, missed in rows
+        ]
+        assert cal.explanation().endswith("nor about how often outcomes lie at an end") == (
+            factor == 1.0
+        )
+
+
+def test_shares_at_ends_are_those_of_rows_not_learnt_from(rng):
+    """By hand of the identity, in standard errors of the share; without ends nothing is missed."""
+    y = np.clip(rng.normal(0.4, 1.0, 300), 0.0, 1.0)
+    cal = AutoCalibrator([("none", IdentityCalibrator()), ("pit", PITCalibrator())]).fit(
+        standard(300), y
+    )
+    shares = np.array([np.mean(y == 0.0), np.mean(y < 1.0)])
+    errors = np.sqrt(shares * (1.0 - shares) / 300 + 300.0**-2)
+
+    assert_allclose(cal.scores_[0].missed, np.max(np.abs(ndtr([0.0, 1.0]) - shares) / errors))
+    assert cal.scores_[1].missed < 0.5
+    free = clone(cal).set_params(support=None).fit(standard(300), y)
+    assert [row.missed for row in free.scores_] == [0.0, 0.0]
