@@ -99,7 +99,15 @@ def test_rows_are_not_scored_by_what_was_fitted_on_them(rng):
     cal = AutoCalibrator([("none", IdentityCalibrator()), ("memory", Memory())])
     cal.fit(standard(100), rng.normal(size=100))
 
-    assert_allclose([row.behind for row in cal.scores_], [0.0, 0.5])
+    first, second = with_a_share_of_all([[0.0], [-0.5]]).ravel()
+    assert_allclose([row.behind for row in cal.scores_], [0.0, first - second])
+    assert_allclose(np.diff([row.log_score for row in cal.scores_]), -0.5)
+
+
+def with_a_share_of_all(rows):
+    """Return log scores of candidates of which each has 1 % of the average of all."""
+    densities = np.exp(np.asarray(rows, dtype=float))
+    return np.log(0.99 * densities + 0.01 * densities.mean(axis=0))
 
 
 def judged(logs, crps=None, price=0.0, missed=None):
@@ -116,7 +124,8 @@ def test_scores_follow_the_paired_differences():
 
     table, gain = judged(rows).compare(["a", "b", "c"])
 
-    gap = rows[2] - rows[1]
+    shared = with_a_share_of_all(rows)
+    gap = shared[2] - shared[1]
     assert_allclose([row.log_score for row in table], rows.mean(axis=1))
     assert_allclose(table[1].behind, gap.mean())
     assert_allclose(table[1].standard_error, gap.std(ddof=1) / 2)
@@ -156,7 +165,9 @@ def test_candidates_that_know_different_rows_are_averaged():
     table, gain = judged(rows).compare(["a", "b", "c"])
 
     assert_allclose([row.weight for row in table], [0.5, 0.5, 0.0], atol=1e-4)
-    assert_allclose(gain, np.log(0.5) - rows[0].mean(), atol=1e-4)
+    shared = with_a_share_of_all(rows)
+    best = np.logaddexp(shared[0], shared[1]) - np.log(2.0)
+    assert_allclose(gain, best.mean() - shared[0].mean(), atol=1e-4)
 
 
 def test_what_costs_more_crps_than_the_first_is_not_chosen():
@@ -181,7 +192,20 @@ def test_impossible_outcomes_count_against_a_candidate(rng):
     with pytest.warns(ImpossibleOutcomesWarning):
         cal = AutoCalibrator(candidates).fit(narrow, y)
 
-    assert all(np.isfinite(row.log_score) for row in cal.scores_)
+    assert cal.scores_[0].log_score == -np.inf
+    assert all(np.isfinite(row.behind) for row in cal.scores_)
+
+
+def test_rows_that_are_all_but_ruled_out_do_not_hide_the_others(rng):
+    """One row in ten is 1 000 nats worse: far from chance, however uncertain how much."""
+    logs = rng.normal(scale=0.1, size=(2, 200))
+    logs[0, :20] -= 1000.0 * rng.exponential(size=20) ** 3
+
+    table, _ = judged(logs).compare(["model", "other"])
+
+    gap = logs[1] - logs[0]
+    assert gap.mean() < 2.3 * gap.std() / np.sqrt(200)  # by a t test of the differences
+    assert table[1].chosen
 
 
 @pytest.mark.parametrize("objective", ["balanced", "log_score", "crps"])
@@ -304,14 +328,13 @@ def test_empty_candidates_are_refused():
         AutoCalibrator([]).fit(standard(20), np.linspace(-1, 1, 20))
 
 
-def test_a_clear_gain_in_one_score_is_not_hidden_by_the_other(rng):
-    """One row that no density foresaw makes the sum uncertain, and leaves the CRPS clear."""
+def test_a_clear_gain_in_one_score_is_not_hidden_by_the_other(monkeypatch):
+    """Log scores that differ in every row, up and down, leave the CRPS clear."""
+    monkeypatch.setattr(Objective, "best_few", lambda *_: np.array([1.0, 0.0]))  # no average
     n = 200
-    logs = np.zeros((2, n))
-    logs[1, 0] = 300.0  # the other candidate is far ahead there, and level elsewhere
-    crps = np.stack([np.ones(n), rng.uniform(0.6, 0.8, n)])
-    scores = judged(logs, crps, 2.0)
-    table, _ = scores.compare(["model", "other"])
+    logs = np.stack([np.zeros(n), np.tile([2.0, -2.0], n // 2)])
+    crps = np.stack([np.ones(n), np.tile([0.96, 0.98], n // 2)])
+    table, _ = judged(logs, crps, 2.0).compare(["model", "other"])
 
     assert table[0].behind < 1.96 * table[0].standard_error
     assert table[1].chosen
