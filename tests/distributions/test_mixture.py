@@ -72,6 +72,11 @@ def _segmented(base, shift, uniform):
     return Segmented(base, thresholds, lambda _, logs: (0.8 + shift) * logs, uniform=uniform)
 
 
+def _unequal(base, count, uniform):
+    thresholds = np.linspace(-2.0, 1.5, count)
+    return Segmented(base, thresholds, lambda _, logs: 0.7 * logs, uniform=uniform)
+
+
 def _binary(base, shift, uniform):
     maps = regcal.BetaCalibrator()
     maps.coefficients_ = np.array([[1.0 + shift, 0.8, 0.1 * k] for k in range(4)])
@@ -96,6 +101,8 @@ PARTS = {
     "segments": lambda base, k: _segmented(base, 0.1 * k, uniform=False),
     "uniform": lambda base, k: _segmented(base, 0.1 * k, uniform=True),
     "binary": lambda base, k: _binary(base, 0.1 * k, uniform=False),
+    "unequal": lambda base, k: _unequal(base, 4 + k, uniform=False),
+    "unequal and uniform": lambda base, k: _unequal(base, 6 - k, uniform=True),
     "twice": lambda base, k: Transformed(_binary(base, 0.1 * k, uniform=True), ScaleMap(2.0 + k)),
 }
 

@@ -152,7 +152,7 @@ def count_reached(knots: Array, values: Array, *, strictly: bool = False) -> np.
     reaches = np.greater if strictly else np.greater_equal
     n_rows, n_knots = knots.shape
     if n_rows * n_knots * values.shape[1] <= _FEW:
-        return np.count_nonzero(reaches(values[:, :, None], knots[:, None, :]), axis=2)
+        return reaches(values[:, :, None], knots[:, None, :]).sum(axis=2, dtype=np.intp)
     flat, before = knots.ravel(), (np.arange(n_rows) * n_knots - 1)[:, np.newaxis]
     reached = np.zeros((n_rows, values.shape[1]), dtype=np.intp)
     step = 1 << n_knots.bit_length() >> 1

@@ -296,7 +296,7 @@ class SurfaceCurves:
         """Return the numbers of the pieces in which eta is reached."""
         inner = self._knots.eta[1:-1, :, np.newaxis]
         if eta.size <= _FEW_ETAS:
-            return np.count_nonzero(eta >= inner, axis=0)
+            return (eta >= inner).sum(axis=0, dtype=np.intp)
         k = np.zeros(eta.shape, dtype=np.intp)
         for knot in inner:
             k += eta >= knot
