@@ -174,9 +174,9 @@ class Mixture(Distribution):
     def _flat(self) -> tuple[list[Distribution], Array]:
         """Return components that are no mixtures and have weight, and their weights."""
         nested = any(isinstance(part, Mixture) for part in self.components)
-        used = self.weights.any(axis=0) | (len(self) == 0)
-        if not nested and used.all():
+        if not nested and self.weights.all():
             return self.components, self.weights
+        used = self.weights.any(axis=0) | (len(self) == 0)
         parts: list[Distribution] = []
         weights: list[Array] = []
         for k in np.flatnonzero(used):
