@@ -56,9 +56,9 @@ def test_quantiles_of_mixtures_of_mixtures(rng):
     assert_allclose(nested.cdf(nested.ppf(levels)), np.repeat(levels, 3, axis=0), rtol=1e-12)
 
 
-def _surface(shift, axis=LINEAR, ends=(-np.inf, np.inf), factor=1.0):
-    u, t = np.linspace(-6, 6, 25), np.linspace(-3, 5, 17 + int(4 * shift))
-    h = 0.4 * np.sin(u[:, np.newaxis] + shift) * np.cos(1.3 * t) + 0.1 * shift
+def _surface(shift, axis=LINEAR, ends=(-np.inf, np.inf), factor=1.0, height=0.4):
+    u, t = np.linspace(-6, 6, 25), np.linspace(-3 - shift, 5, 17 + int(4 * shift))
+    h = height * np.sin(u[:, np.newaxis] + shift) * np.cos(1.3 * t) + 0.1 * shift
     return Surface(u, t, h, (1.0, 0.5 + shift), ScaleMap(factor), axis, ends)
 
 
@@ -96,7 +96,9 @@ PARTS = {
     "pit": lambda base, k: Transformed(base, _piecewise(0.1 * k, 4 + k)),
     "surface": lambda base, k: Transformed(base, _surface(0.25 * k, factor=1.0 + 0.1 * k)),
     "axes": lambda base, k: Transformed(base, _surface(0.25 * k, [LINEAR, Axis(0.5, 2.0)][k % 2])),
-    "ends": lambda base, k: Transformed(base, _surface(0.25 * k, ends=(-1.0 - k, np.inf))),
+    "ends": lambda base, k: Transformed(
+        base, _surface(0.25 * k, ends=(-1.0 + k, np.inf), height=1.5)
+    ),
     "surface of quantiles": lambda base, k: Transformed(_quantiles(base), _surface(0.25 * k)),
     "segments": lambda base, k: _segmented(base, 0.1 * k, uniform=False),
     "uniform": lambda base, k: _segmented(base, 0.1 * k, uniform=True),
