@@ -195,16 +195,14 @@ class Mixture(Distribution):
         # either tail of a component is had from the one that it says
         lower, upper = np.zeros((2, len(self), points.shape[1]))
         for group in self._groups:
-            tails = group.ask("_signed_tail", points)
-            above = np.signbit(tails)
-            for weight, low, high in zip(
-                group.weights,
-                np.where(above, 1.0 + tails, tails),
-                np.where(above, -tails, 1.0 - tails),
-                strict=True,
-            ):
-                lower += weight * low
-                upper += weight * high
+            for weight, tail in zip(group.weights, group.ask("_signed_tail", points), strict=True):
+                above = np.signbit(tail)
+                low = np.add(tail, above)
+                low *= weight
+                lower += low
+                high = np.subtract(~above, tail, out=low)
+                high *= weight
+                upper += high
         return np.where(upper < lower, -upper, lower)
 
     def _average(self, method: str, points: Array) -> Array:
