@@ -104,7 +104,10 @@ def _binary(base, shift, uniform):
 
 
 def _quantiles(base):
-    return regcal.Quantiles([0.1, 0.4, 0.9], base.ppf([[0.1, 0.4, 0.9]]))
+    levels = [0.1, 0.4, 0.9]
+    # read as one batch is, so that there is one way to read all of them
+    usual = regcal.Quantiles(levels, [[-1.0, 0.0, 1.0]]).reading
+    return regcal.Quantiles(levels, base.ppf([levels])).read(usual)
 
 
 PARTS = {
