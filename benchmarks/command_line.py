@@ -1,11 +1,13 @@
-"""What `regcal predict` costs on a long file, beside pandas that only reads and writes it.
+"""What the command line costs: to start, and on a long file beside pandas that only copies it.
 
     python benchmarks/command_line.py                    a million rows, every calibrator
     python benchmarks/command_line.py --rows 100000 gpc  fewer rows, one calibrator
+    python benchmarks/command_line.py --start            only how long one waits for the first line
 
-Both run one after the other, each as a fresh command: starting Python and importing counts on both
-sides. Prints seconds and their ratio, by the clock and of the processor (the latter also tells on a
-machine that is busy otherwise), and the peak memory.
+Starts are the least of seven, in processor seconds, and divided by those of Python with NumPy, or
+with what regcal stands on. On a long file both run one after the other, each as a fresh command:
+starting Python and importing counts on both sides. Prints seconds and their ratio, by the clock and
+of the processor (the latter also tells on a machine that is busy otherwise), and the peak memory.
 """
 
 import argparse
@@ -36,7 +38,7 @@ class Cost:
 def measured(command: list[str]) -> Cost:
     """Run a command and return what it took."""
     start = time.perf_counter()
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - start
     if status != 0:
@@ -54,11 +56,46 @@ def write_tables(folder: Path, n_rows: int) -> None:
         table.iloc[:, : 4 if name == "past.csv" else 3].to_csv(folder / name, index=False)
 
 
+def print_starts() -> None:
+    """Print what it takes to get help, and to import what a program uses."""
+    python = [sys.executable, "-c"]
+    regcal = [sys.executable, "-m", "regcal"]
+    groups = {
+        "import numpy": {
+            "regcal --help": [*regcal, "--help"],
+            "regcal --version": [*regcal, "--version"],
+            "regcal fit --help": [*regcal, "fit", "--help"],
+            "import regcal": [*python, "import regcal"],
+        },
+        "import sklearn.linear_model, sklearn.model_selection, scipy.stats, scipy.optimize": {
+            "from regcal import Normal": [*python, "from regcal import Normal"],
+            "from regcal import *": [*python, "from regcal import *"],
+        },
+    }
+    for base, commands in groups.items():
+        own = least([*python, base])
+        print(f"{own * 1e3:7.0f} ms  {base}")
+        for name, command in commands.items():
+            seconds = least(command)
+            print(
+                f"{seconds * 1e3:7.0f} ms  {name:<30} {seconds / own:5.2f} times that", flush=True
+            )
+
+
+def least(command: list[str]) -> float:
+    """Return the least processor seconds of seven runs."""
+    return min(measured(command).processor for _ in range(7))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("calibrators", nargs="*", default=CALIBRATORS)
     parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--start", action="store_true")
     options = parser.parse_args()
+    if options.start:
+        print_starts()
+        return
     regcal = [sys.executable, "-m", "regcal"]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

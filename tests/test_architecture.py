@@ -48,7 +48,8 @@ ALLOWED = {("__main__", "cli")}
 ASKED_LATE = {("_inspection", "notebook"), ("_inspection", "persistence")}
 
 # What a module may import when it is imported itself; all else goes inside a function.
-CORE = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl", "regcal"} | sys.stdlib_module_names
+CORE_PACKAGES = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl"}
+CORE = CORE_PACKAGES | {"regcal"} | sys.stdlib_module_names
 
 # A bridge inherits from another package's base classes, so that it cannot wait with importing
 # them. It may import those packages, says what to install without them, and nobody imports it.
@@ -224,13 +225,16 @@ class Missing:
 
 sys.meta_path.insert(0, Missing())
 import regcal
+at_first = list(sys.modules)
+for name in {names}:
+    getattr(regcal, name)
 loaded, refused = list(sys.modules), dict()
 for name in {modules}:
     try:
         importlib.import_module(name)
     except ImportError as error:
         refused[name] = str(error)
-print(json.dumps(dict(loaded=loaded, refused=refused)))
+print(json.dumps(dict(at_first=at_first, loaded=loaded, refused=refused)))
 """
 
 
@@ -243,13 +247,19 @@ def without_extras():
     paths = [path for path in SOURCES if path not in CLI_MODULES]
     names = [".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in paths]
     modules = [name.removesuffix(".__init__") for name in names if "__main__" not in name]
-    code = WITHOUT_EXTRAS.format(optional=OPTIONAL, modules=modules)
+    used = set(regcal.__all__) - {"FileError", "file_info", "load", "save"}
+    code = WITHOUT_EXTRAS.format(optional=OPTIONAL, modules=modules, names=used)
     command = [sys.executable, "-c", code]
     answer = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
     return json.loads(answer.stdout)
 
 
-def test_importing_regcal_imports_no_part_that_is_asked_late(without_extras):
+def test_importing_regcal_imports_no_other_package(without_extras):
+    """Whoever uses a name waits for its part, and nobody for all of them."""
+    assert not {name.split(".")[0] for name in without_extras["at_first"]} & CORE_PACKAGES
+
+
+def test_no_name_imports_a_part_that_is_asked_late(without_extras):
     """Programs that look at no object wait for neither notebooks nor files."""
     assert not {f"regcal.{part}" for _, part in ASKED_LATE} & set(without_extras["loaded"])
 

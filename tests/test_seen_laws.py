@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr
+from sklearn.linear_model import BayesianRidge
 
 import regcal
 from regcal import Normal, Outcomes
@@ -319,6 +320,30 @@ def test_censored_rows_need_no_step_and_may_reach_beyond_an_end(name):
     upper[30] = lower[30] = 3.3
     with pytest.raises(ValueError, match=r"no multiples of step=1\.0, the first is 3\.3"):
         asked.fit(dist, Outcomes(lower, upper))
+
+
+@pytest.mark.parametrize(
+    ("options", "value"), [({"support": (0.0, None)}, -1.0), ({"step": 1.0}, 2.5)]
+)
+def test_refused_rows_are_named_as_they_were_given(options, value):
+    """Rows of weight 0 are numbered, though not refused; folds and parts have no say."""
+    y, weights = np.arange(60.0), np.ones(60)
+    y[[3, 41]], weights[3] = value, 0.0
+    dist, X = Normal(y, np.ones(60)), y[:, np.newaxis]
+    asked = calibrator("pit", **options)
+
+    for fit in (
+        lambda: asked.fit(dist, y, weights),
+        lambda: asked.new_observed().add(dist, y, weights),
+        lambda: regcal.AutoCalibrator(**options).select(dist, y, weights),
+        lambda: regcal.CalibratedRegressorCV(BayesianRidge(), asked).fit(X, y, weights),
+        lambda: regcal.CalibratedRegressorCV(
+            BayesianRidge(), "pit", guarantee="split", **options
+        ).fit(X, y, weights),
+        lambda: regcal.online.OnlineCalibrator(asked).update(dist, y, weights),
+    ):
+        with pytest.raises(ValueError, match=f"{value}.* in row 41"):
+            fit()
 
 
 @pytest.mark.parametrize("bad", [[-1.0, 2.0], [0.0, 2.5]])

@@ -4,70 +4,74 @@ A regression model says, for every row, how the target will be distributed. regc
 held-out rows how those statements are wrong, and corrects them.
 """
 
+import sys
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from regcal import online
 from regcal._version import __version__
-from regcal.adapters import predict_dist, register_adapter
-from regcal.audit import Audit, AuditedSegment, DecisionCost, audit
-from regcal.binary import BetaCalibrator, LogisticCalibrator
-from regcal.calibrators import (
-    AutoCalibrator,
-    Calibrator,
-    ConditionalCalibrator,
-    ConformalLevels,
-    DensityCalibrator,
-    DirichletCalibrator,
-    DisagreementWarning,
-    FewRowsWarning,
-    GPCalibrator,
-    IdentityCalibrator,
-    ImpossibleOutcomesWarning,
-    IsotonicCalibrator,
-    OneVsRestCalibrator,
-    PaperGPCalibrator,
-    PITCalibrator,
-    ScaleCalibrator,
-    SinhArcsinhCalibrator,
-    StackCalibrator,
-    calibrator_names,
-    get_calibrator,
-)
-from regcal.codes import DenseCode, LeastSquaresDecoder, ThresholdCode
-from regcal.distributions import (
-    Clipped,
-    CrossingQuantilesWarning,
-    CustomDistribution,
-    Distribution,
-    Histogram,
-    Mixture,
-    Normal,
-    Quantiles,
-    Rounded,
-    Samples,
-    ScipyDistribution,
-    as_distribution,
-    concatenate,
-)
-from regcal.explanation import CovariateEffect, ExplainedSegment, Explanation, explain
-from regcal.grids import EqualGrid, QuantileGrid
-from regcal.metrics import compare, crps, log_score, pit
-from regcal.outcomes import Outcomes
-from regcal.regressor import (
-    CalibratedRegressorCV,
-    CrossGuarantee,
-    MultiQuantileRegressor,
-    NormalResidualRegressor,
-    SplitGuarantee,
-    cross_val_predict_dist,
-    paper_brr,
-    paper_gpr,
-    paper_ols,
-)
-from regcal.report import report
 
 if TYPE_CHECKING:
+    from regcal import online
+    from regcal.adapters import predict_dist, register_adapter
+    from regcal.audit import Audit, AuditedSegment, DecisionCost, audit
+    from regcal.binary import BetaCalibrator, LogisticCalibrator
+    from regcal.calibrators import (
+        AutoCalibrator,
+        Calibrator,
+        ConditionalCalibrator,
+        ConformalLevels,
+        DensityCalibrator,
+        DirichletCalibrator,
+        DisagreementWarning,
+        FewRowsWarning,
+        GPCalibrator,
+        IdentityCalibrator,
+        ImpossibleOutcomesWarning,
+        IsotonicCalibrator,
+        OneVsRestCalibrator,
+        PaperGPCalibrator,
+        PITCalibrator,
+        ScaleCalibrator,
+        SinhArcsinhCalibrator,
+        StackCalibrator,
+        calibrator_names,
+        get_calibrator,
+    )
+    from regcal.codes import DenseCode, LeastSquaresDecoder, ThresholdCode
+    from regcal.distributions import (
+        Clipped,
+        CrossingQuantilesWarning,
+        CustomDistribution,
+        Distribution,
+        Histogram,
+        Mixture,
+        Normal,
+        Quantiles,
+        Rounded,
+        Samples,
+        ScipyDistribution,
+        as_distribution,
+        concatenate,
+    )
+    from regcal.explanation import CovariateEffect, ExplainedSegment, Explanation, explain
+    from regcal.grids import EqualGrid, QuantileGrid
+    from regcal.metrics import crps, log_score, pit
+    from regcal.metrics.compare import compare
+    from regcal.outcomes import Outcomes
     from regcal.persistence import FileError, file_info, load, save
+    from regcal.regressor import (
+        CalibratedRegressorCV,
+        CrossGuarantee,
+        MultiQuantileRegressor,
+        NormalResidualRegressor,
+        SplitGuarantee,
+        cross_val_predict_dist,
+        paper_brr,
+        paper_gpr,
+        paper_ols,
+    )
+    from regcal.report import report
 
 __all__ = [
     "Audit",
@@ -143,18 +147,93 @@ __all__ = [
     "save",
 ]
 
-_OF_FILES = ("FileError", "file_info", "load", "save")
+# The parts that hold the public names: each is imported when one of its names is asked for.
+_NAMES = {
+    "adapters": ("predict_dist", "register_adapter"),
+    "audit": ("Audit", "AuditedSegment", "DecisionCost", "audit"),
+    "binary": ("BetaCalibrator", "LogisticCalibrator"),
+    "calibrators": (
+        "AutoCalibrator",
+        "Calibrator",
+        "ConditionalCalibrator",
+        "ConformalLevels",
+        "DensityCalibrator",
+        "DirichletCalibrator",
+        "DisagreementWarning",
+        "FewRowsWarning",
+        "GPCalibrator",
+        "IdentityCalibrator",
+        "ImpossibleOutcomesWarning",
+        "IsotonicCalibrator",
+        "OneVsRestCalibrator",
+        "PaperGPCalibrator",
+        "PITCalibrator",
+        "ScaleCalibrator",
+        "SinhArcsinhCalibrator",
+        "StackCalibrator",
+        "calibrator_names",
+        "get_calibrator",
+    ),
+    "codes": ("DenseCode", "LeastSquaresDecoder", "ThresholdCode"),
+    "distributions": (
+        "Clipped",
+        "CrossingQuantilesWarning",
+        "CustomDistribution",
+        "Distribution",
+        "Histogram",
+        "Mixture",
+        "Normal",
+        "Quantiles",
+        "Rounded",
+        "Samples",
+        "ScipyDistribution",
+        "as_distribution",
+        "concatenate",
+    ),
+    "explanation": ("CovariateEffect", "ExplainedSegment", "Explanation", "explain"),
+    "grids": ("EqualGrid", "QuantileGrid"),
+    "metrics": ("compare", "crps", "log_score", "pit"),
+    "outcomes": ("Outcomes",),
+    "persistence": ("FileError", "file_info", "load", "save"),
+    "regressor": (
+        "CalibratedRegressorCV",
+        "CrossGuarantee",
+        "MultiQuantileRegressor",
+        "NormalResidualRegressor",
+        "SplitGuarantee",
+        "cross_val_predict_dist",
+        "paper_brr",
+        "paper_gpr",
+        "paper_ols",
+    ),
+    "report": ("report",),
+}
+_PART_OF = {name: part for part, names in _NAMES.items() for name in names}
+_PARTS = {*_NAMES, "corrections", "covariates", "gp", "maps", "online", "support"}
 
 
 def __getattr__(name: str) -> Any:
-    # imported when they are used: few programs write files, and all wait for imports
-    if name in _OF_FILES:
-        from regcal import persistence
-
-        return getattr(persistence, name)
-    msg = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(msg)
+    if name in _PART_OF:
+        value = getattr(import_module(f"regcal.{_PART_OF[name]}"), name)
+    elif name in _PARTS:
+        value = import_module(f"regcal.{name}")
+    else:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_PARTS})
+
+
+class _Package(ModuleType):
+    """Keeps `regcal.audit` and `regcal.report` functions: to import a part sets its name to it."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in _PART_OF or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -166,9 +166,13 @@ class BinaryMap(BaseEstimator, ABC):
     def predict_log_columns(self, log_p: Array) -> Array:
         """Return log calibrated probabilities, (n_rows, n_columns), of all maps."""
         check_has_learnt(self, "coefficients_")
+        return self.log_rates(log_p, self.coefficients_)
+
+    def log_rates(self, log_p: Array, coefficients: Array) -> Array:
+        """Return log calibrated probabilities of maps with coefficients, (..., n_columns, k)."""
         features = self._features(log_p)
         # one after the other, so that a row's digits do not depend on the rows beside it
-        eta = sum(features[..., k] * column for k, column in enumerate(self.coefficients_.T))
+        eta = sum(features[..., k] * coefficients[..., k] for k in range(features.shape[-1]))
         return -np.logaddexp(0.0, -eta)
 
 

@@ -197,6 +197,27 @@ def test_censored_rows_count_as_what_is_expected_of_them(rng):
     assert_allclose(one.statistic, np.sum(label - q) / np.sqrt(variance))
 
 
+def test_nothing_is_judged_after_the_end_of_follow_up():
+    """Thresholds there, of costs as well, change nothing and are named; alone they are refused."""
+    y, dist, X, _ = planted(300)
+    seen = Outcomes.right_censored(np.minimum(y, 0.5), y < 0.5)
+    inside, both = (
+        regcal.audit(seen, dist, X[:, :2], thresholds=grid, costs=costs, n_draws=200)
+        for grid, costs in (
+            ([0.0, 0.5], {0.2: (1.0, 4.0)}),
+            ([0.0, 0.5, 3.0], {0.2: (1.0, 4.0), 9.0: (1.0, 4.0)}),
+        )
+    )
+
+    same(inside, both)
+    assert inside.costs == both.costs
+    assert list(both.thresholds) == [0.0, 0.5]
+    assert "nothing is known" not in inside.note
+    assert "; nothing is known at 3, 9, beyond what was seen." in both.note
+    with pytest.raises(ValueError, match=r"y <= t at t = 3: .* of 300 outcomes are"):
+        regcal.audit(seen, dist, X, thresholds=[3.0])
+
+
 def test_impossible_outcomes_are_found():
     """Outcomes where the prediction has no probability at all are the worst of all."""
     dist = Clipped(Normal(np.zeros(200), 1.0), low=0.0)

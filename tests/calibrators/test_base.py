@@ -86,3 +86,28 @@ def test_some_censoring_beyond_predictions_is_told(name):
         )
 
     assert fitted.transform(dist).sf(2.0).max() == 0.0
+
+
+@pytest.mark.parametrize("name", [n for n in regcal.calibrator_names() if n != "gpc-paper"])
+@pytest.mark.parametrize("support", [None, "auto"])
+def test_outcomes_without_probability_are_told(name, support):
+    """No method invents predictions: what lies beyond the last bin, or is 0, stays impossible."""
+    dist = regcal.Histogram([0.5, 1.0, 2.0], np.full((80, 2), 0.5))
+    y = np.linspace(0.6, 1.9, 80)
+    y[::8] = 0.0 if support == "auto" else 5.0
+
+    with pytest.warns(regcal.ImpossibleOutcomesWarning, match=r"10 of 80 outcomes .*[Ww]iden"):
+        fitted = regcal.get_calibrator(name, support=support).fit(dist, y)
+
+    assert np.isneginf(regcal.log_score(y, fitted.transform(dist))).sum() == 10
+
+
+@pytest.mark.parametrize("name", ["e-beta", "isotonic"])
+def test_outcomes_that_get_a_probability_are_not_told(name):
+    """At an end, where a density is, and in a hole, calibrators of segments do without."""
+    dist = regcal.Histogram([0.0, 1.0, 2.0, 3.0], np.tile([0.5, 0.0, 0.5], (80, 1)))
+    y = np.concatenate([np.linspace(0.1, 0.9, 35), np.linspace(2.1, 2.9, 35), np.full(10, 1.5)])
+    y[:3] = 0.0
+    fitted = regcal.get_calibrator(name, support=None).fit(dist, y)
+
+    assert np.isfinite(regcal.log_score(y, fitted.transform(dist))).all()

@@ -39,6 +39,16 @@ def test_raw_cdf_is_the_classifier(paper):
         assert_allclose(row, classifier_by_hand(cal, y, q, grid), rtol=1e-8)
 
 
+def test_the_classifier_sees_skewed_targets_as_they_are(rng):
+    """The second feature is linear in t, whatever the targets look like."""
+    dist, y = normal_rows(rng, 60, scale=2.0)
+    cal, t = small_paper().fit(dist, np.exp(y)), np.linspace(0.1, 5.0, 9)
+    q = dist[:9].cdf(t)
+
+    wanted = classifier_by_hand(cal, np.exp(y), q, t)
+    assert_allclose(cal.calibration_map(t, q), wanted, rtol=1e-8)
+
+
 def test_raw_pdf_is_a_difference_quotient(paper):
     """The raw density is the rise of the raw CDF over its segment, and 0 beyond the grid."""
     cal, _, new = paper

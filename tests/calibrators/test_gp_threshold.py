@@ -9,7 +9,7 @@ from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process import kernels as exact_kernels
 
 from regcal import DensityCalibrator, GPCalibrator, Normal, Outcomes
-from regcal.calibrators.gp_threshold import PairCoordinates, started_pairs
+from regcal.calibrators.gp_threshold import _PRIORS, PairCoordinates, started_pairs
 from regcal.calibrators.held_out import HeldOut
 from regcal.datasets import ToyMixture
 from regcal.gp import Logit, Matern32, Matern52
@@ -87,6 +87,15 @@ def test_zero_prior_fades_into_the_base(rng):
 
     assert_allclose(calibrated.std(), 1.0, rtol=0.15)
     assert_allclose(calibrated.logpdf(far), dist[:5].logpdf(far), rtol=1e-9)
+
+
+def test_the_axis_adapts_to_skewed_targets_but_for_the_zero_prior(rng):
+    """The paper's process sees targets as they are."""
+    dist, y = normal_rows(rng, 200)
+
+    linear = [GPCalibrator(prior=p).fit(dist, np.exp(2 * y)).axes_.axis.linear for p in _PRIORS]
+
+    assert linear == [p == "zero" for p in _PRIORS]
 
 
 def test_the_probability_of_an_end_is_the_one_that_was_learnt():

@@ -11,6 +11,9 @@ import pytest
 from shell import CALIBRATE, ENVIRONMENT, PREDICTIONS
 
 import regcal
+from regcal.cli._estimators import MODEL_NAMES
+
+NAMES = ("calibrate", "fit", "predict", "evaluate", "report", "monitor", "info")
 
 # To start takes most of the time, and to load a model would double it.
 APPLY = (*CALIBRATE.split(), "--apply", "-")
@@ -28,6 +31,38 @@ def test_console_script_tells_its_version():
     assert command("--version").stdout.decode() == f"regcal {regcal.__version__}\n"
 
 
+HELP = """
+import sys
+from regcal.cli import main
+for command in {commands}:
+    sys.argv = ["regcal", *command.split()]
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code
+slow = set(sys.modules) & {{"numpy", "pandas", "pyarrow", "scipy", "sklearn"}}
+assert not slow, slow
+"""
+
+
+def test_help_waits_for_no_package_that_works_with_numbers():
+    """What is printed at once is not computed."""
+    commands = ["--help", "--version", *(f"{name} --help" for name in (*NAMES, "reproduce uci"))]
+    line = [sys.executable, "-c", HELP.format(commands=commands)]
+
+    ended = subprocess.run(line, env=ENVIRONMENT, capture_output=True, check=False)
+
+    assert ended.returncode == 0, ended.stderr.decode()
+
+
+def test_help_names_every_method_and_model(run):
+    """The help is written by hand, since to ask for the names would import all methods."""
+    told = re.sub(r"[\s│]+", " ", run.good("fit --help").out)
+
+    assert f"Method: {', '.join(regcal.calibrator_names())}." in told
+    assert f"{', '.join(MODEL_NAMES)}, or your own class" in told
+
+
 def test_module_is_the_same_command(run):
     """``python -m regcal`` works in a pipe, from standard input to standard output."""
     line = [sys.executable, "-m", "regcal", *APPLY, "--below", "40"]
@@ -41,12 +76,20 @@ def test_module_is_the_same_command(run):
     assert out.count(b"\n") == given.count(b"\n")
 
 
-def test_without_the_extra_one_line_says_what_to_install(run, monkeypatch):
-    """People who installed regcal alone are told the way."""
-    monkeypatch.delitem(sys.modules, "regcal.cli.app")
-    monkeypatch.setitem(sys.modules, "typer", None)
+@pytest.mark.parametrize(
+    ("line", "importer", "package"),
+    [
+        ("--version", "regcal.cli.app", "typer"),
+        (f"evaluate new.csv {PREDICTIONS}", "regcal.cli._reading", "pyarrow"),
+    ],
+)
+def test_without_the_extra_one_line_says_what_to_install(run, monkeypatch, line, importer, package):
+    """People who installed regcal alone are told the way, when they start or by a command."""
+    run("--version")
+    monkeypatch.delitem(sys.modules, importer, raising=False)
+    monkeypatch.setitem(sys.modules, package, None)
 
-    answer = run("--version")
+    answer = run(line)
 
     assert answer.code == 2
     assert answer.err.count("\n") == 1
@@ -74,9 +117,7 @@ def test_interrupt_leaves_nothing_behind(run, number, code):
     assert sorted(run.folder.iterdir()) == before
 
 
-@pytest.mark.parametrize(
-    "name", ["calibrate", "fit", "predict", "evaluate", "report", "monitor", "info"]
-)
+@pytest.mark.parametrize("name", NAMES)
 def test_help_teaches_by_example(run, name):
     """Every command's help holds commands to copy."""
     assert f"regcal {name} " in run.good(f"{name} --help").out.split("Examples")[1]

@@ -1,6 +1,7 @@
 """Mixtures by hand and against scoringrules."""
 
 import numpy as np
+import pytest
 import scipy.optimize
 import scipy.stats
 import scoringrules
@@ -8,6 +9,10 @@ from numpy.testing import assert_allclose
 from rows import GRID
 
 import regcal
+from regcal.calibrators.one_vs_rest import Reweighting
+from regcal.distributions import Segmented, Transformed
+from regcal.maps import Axis, PiecewiseMap, RowLines, ScaleMap, Surface
+from regcal.maps.axis import LINEAR
 
 
 def test_mixture_of_normals_by_hand():
@@ -49,3 +54,92 @@ def test_quantiles_of_mixtures_of_mixtures(rng):
 
     assert_allclose(nested.ppf(levels), flat.ppf(levels), rtol=1e-12)
     assert_allclose(nested.cdf(nested.ppf(levels)), np.repeat(levels, 3, axis=0), rtol=1e-12)
+
+
+def _surface(shift, axis=LINEAR, ends=(-np.inf, np.inf), factor=1.0):
+    u, t = np.linspace(-6, 6, 25), np.linspace(-3, 5, 17 + int(4 * shift))
+    h = 0.4 * np.sin(u[:, np.newaxis] + shift) * np.cos(1.3 * t) + 0.1 * shift
+    return Surface(u, t, h, (1.0, 0.5 + shift), ScaleMap(factor), axis, ends)
+
+
+def _piecewise(shift, count):
+    knots = np.linspace(-2.0, 2.0, count)
+    return PiecewiseMap.with_slopes(knots, np.linspace(0.5 + shift, 1.5, count), start=-2.0)
+
+
+def _segmented(base, shift, uniform):
+    thresholds = np.array([-1.0, 0.0, 0.5, 2.0]) + shift
+    return Segmented(base, thresholds, lambda _, logs: (0.8 + shift) * logs, uniform=uniform)
+
+
+def _binary(base, shift, uniform):
+    maps = regcal.BetaCalibrator()
+    maps.coefficients_ = np.array([[1.0 + shift, 0.8, 0.1 * k] for k in range(4)])
+    thresholds = np.array([-1.0, 0.5 + shift, 2.0])
+    return Segmented(base, thresholds, Reweighting(maps), uniform=uniform)
+
+
+def _quantiles(base):
+    return regcal.Quantiles([0.1, 0.4, 0.9], base.ppf([[0.1, 0.4, 0.9]]))
+
+
+PARTS = {
+    "normal": lambda base, k: base,
+    "quantiles": lambda base, k: _quantiles(base),
+    "scale": lambda base, k: Transformed(base, ScaleMap(1.0 + 0.3 * k)),
+    "lines": lambda base, k: Transformed(base, RowLines(np.full(3, 0.3 * k), np.full(3, 1.0 + k))),
+    "pit": lambda base, k: Transformed(base, _piecewise(0.1 * k, 4 + k)),
+    "surface": lambda base, k: Transformed(base, _surface(0.25 * k, factor=1.0 + 0.1 * k)),
+    "axes": lambda base, k: Transformed(base, _surface(0.25 * k, [LINEAR, Axis(0.5, 2.0)][k % 2])),
+    "ends": lambda base, k: Transformed(base, _surface(0.25 * k, ends=(-1.0 - k, np.inf))),
+    "surface of quantiles": lambda base, k: Transformed(_quantiles(base), _surface(0.25 * k)),
+    "segments": lambda base, k: _segmented(base, 0.1 * k, uniform=False),
+    "uniform": lambda base, k: _segmented(base, 0.1 * k, uniform=True),
+    "binary": lambda base, k: _binary(base, 0.1 * k, uniform=False),
+    "twice": lambda base, k: Transformed(_binary(base, 0.1 * k, uniform=True), ScaleMap(2.0 + k)),
+}
+
+
+@pytest.mark.parametrize("kind", PARTS)
+def test_components_that_are_asked_at_once_say_what_each_says(kind, rng):
+    """Of few rows, components of one kind are asked together; what they say is their average."""
+    bases = [regcal.Normal(rng.normal(size=3), rng.uniform(0.7, 1.5, 3)) for _ in range(3)]
+    parts = [PARTS[kind](base, k) for k, base in enumerate(bases)]
+    weights = rng.dirichlet(np.ones(3), 3)
+    dist = regcal.Mixture(parts, weights)
+    points, y = np.linspace(-9, 9, 7)[np.newaxis, :], rng.normal(size=3)
+
+    assert len(dist._groups) == 1
+    for method in ("cdf", "sf", "pdf"):
+        said = np.stack([getattr(part, method)(points) for part in parts], axis=-1)
+        wanted = (said * weights[:, np.newaxis, :]).sum(axis=-1)
+        assert_allclose(getattr(dist, method)(points), wanted, rtol=1e-12)
+    means, variances = (np.stack([getattr(p, m)() for p in parts], 1) for m in ("mean", "var"))
+    mean = (weights * means).sum(axis=1)
+    assert_allclose(dist.mean(), mean, rtol=1e-9, atol=1e-9)
+    wanted = (weights * (variances + (means - mean[:, np.newaxis]) ** 2)).sum(axis=1)
+    assert_allclose(dist.var(), wanted, rtol=1e-9)
+    levels = np.array([[0.01, 0.3, 0.5, 0.99]])
+    assert_allclose(dist.cdf(dist.ppf(levels)), np.repeat(levels, 3, axis=0), rtol=1e-9)
+    # the same rows among many, of which components are asked one by one
+    many = dist[np.tile([2, 0], 20)]
+    assert len(many._groups) == 3
+    for method in ("cdf", "logsf", "logpdf"):
+        said = getattr(many, method)(points)[:2]
+        assert_allclose(getattr(dist[[2, 0]], method)(points), said, rtol=1e-11)
+    assert_allclose(dist[[2, 0]].crps(y[[2, 0]]), many.crps(np.tile(y[[2, 0]], 20))[:2], rtol=1e-6)
+
+
+def test_components_of_several_kinds_are_asked_in_groups(rng):
+    """A mixture of mixtures asks all components of one kind together, wherever they stand."""
+    bases = [regcal.Normal([0.1 * k, 1.0], [1.0, 2.0]) for k in range(4)]
+    surfaces = [Transformed(base, _surface(0.25 * k)) for k, base in enumerate(bases)]
+    segments = [_segmented(base, 0.1 * k, uniform=False) for k, base in enumerate(bases)]
+    pairs = zip(surfaces, segments, strict=True)
+    inner = [regcal.Mixture([*pair, bases[0]], [0.5, 0.3, 0.2]) for pair in pairs]
+    dist, points = regcal.Mixture(inner), np.linspace(-5, 5, 9)[np.newaxis, :]
+
+    assert [len(group.weights) for group in dist._groups] == [4, 4, 4]
+    wanted = np.mean([part.cdf(points) for part in inner], axis=0)
+    assert_allclose(dist.cdf(points), wanted, rtol=1e-12)
+    assert_allclose(dist.mean(), np.mean([part.mean() for part in inner], axis=0), rtol=1e-9)

@@ -106,3 +106,25 @@ def test_masses_and_their_logarithms_agree(rng, uniform):
 
     assert_allclose(dist.probit(points), by_logs, rtol=1e-9, atol=1e-12)
     assert_allclose(np.exp(dist.logcdf(dist.ppf(levels))), np.repeat(levels, 4, axis=0), rtol=1e-9)
+
+
+@pytest.mark.parametrize("uniform", [False, True])
+def test_moments_are_those_of_segments(uniform):
+    """Mean and variance agree with integrals of the density, segment by segment."""
+    base = regcal.Normal([0.3, -6.0, 4.0], [1.0, 0.5, 3.0])
+    thresholds = np.array([-1.0, 0.0, 0.001, 0.5, 2.0])
+    dist = Segmented(base, thresholds, lambda _, logs: 0.7 * logs, uniform=uniform)
+    inner = np.broadcast_to(thresholds, (3, 5))
+    quantiles = dist.from_probit(np.linspace(-9.0, 9.0, 181)[np.newaxis, :])
+    edges = np.sort(np.concatenate([quantiles, inner], axis=1), axis=1)
+    nodes, weights = np.polynomial.legendre.leggauss(10)
+    half, middle = (
+        0.5 * np.diff(edges)[:, :, None],
+        0.5 * (edges[:, 1:] + edges[:, :-1])[:, :, None],
+    )
+    points, lengths = (middle + half * nodes).reshape(3, -1), (half * weights).reshape(3, -1)
+    masses = lengths * dist.pdf(points)
+    mean = (masses * points).sum(axis=1)
+
+    assert_allclose(dist.mean(), mean, rtol=1e-9)
+    assert_allclose(dist.var(), (masses * (points - mean[:, None]) ** 2).sum(axis=1), rtol=1e-9)

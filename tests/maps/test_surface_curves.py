@@ -95,7 +95,7 @@ def test_slopes_beyond_the_box():
 
 def test_repair_is_halfway_between_running_extremes(wavy_map, rng):
     """``eta - share * u`` is the mean of its maximum to the left and minimum to the right."""
-    u = wavy_map.table.u
+    u = wavy_map.table.u[0]
     h = np.cumsum(rng.normal(0.0, 0.2, (N_KNOTS, 5)), axis=0)
 
     repaired = Knots.increasing(wavy_map.table, h, np.zeros_like(h))
@@ -113,7 +113,7 @@ def test_repair_is_halfway_between_running_extremes(wavy_map, rng):
 
 def test_repair_leaves_increasing_rows_alone(wavy_map, rng):
     """Rows that increase fast enough are kept as they are."""
-    u = wavy_map.table.u[:, np.newaxis]
+    u = wavy_map.table.u.T
     eta = np.cumsum(rng.uniform(0.05, 0.3, (N_KNOTS, 4)), axis=0)
 
     repaired = Knots.increasing(wavy_map.table, eta - u, np.zeros_like(eta))
@@ -124,7 +124,7 @@ def test_repair_leaves_increasing_rows_alone(wavy_map, rng):
 
 def test_knots_beyond_ends_yield(wavy_map, rng):
     """Knots between the ends are repaired as if there were no others, which give way to them."""
-    u = wavy_map.table.u
+    u = wavy_map.table.u[0]
     h = np.cumsum(rng.normal(0.0, 0.2, (N_KNOTS, 6)), axis=0)
     t = np.linspace(-3.0, 3.0, N_KNOTS)[:, np.newaxis] + np.array([0.0, 2.5, -2.5, 0.4, 9.0, -9.0])
     table = replace(wavy_map, ends=(-1.0, 1.0)).table

@@ -131,3 +131,18 @@ def test_a_constant_target_that_is_known_is_no_sign():
     test = quick(np.full(30, 2.0), Normal(np.full(30, 2.0), np.full(30, 1e-9)))
 
     assert np.isfinite([one.observed for one in test.statements]).all()
+
+
+def test_nothing_is_judged_after_the_end_of_follow_up(rng):
+    """A threshold there is no statement and changes none; without any other it is refused."""
+    loc = rng.normal(size=200)
+    y = rng.normal(loc)
+    seen = Outcomes.right_censored(np.minimum(y, 0.5), y < 0.5)
+    # right up to the end of follow-up, and as wrong as can be after it
+    dist = Clipped(Normal(loc, np.ones(200)), high=0.6)
+    inside, both = (quick(seen, dist, thresholds=grid) for grid in ([0.0, 0.5], [0.0, 0.5, 0.55]))
+
+    assert repr(inside) == repr(both)
+    assert [one.place for one in both.all_of("threshold")] == [0.0, 0.5]
+    with pytest.raises(ValueError, match=r"y <= t at t = 0\.55: .* of 200 outcomes are"):
+        quick(seen, dist, thresholds=[0.55])

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from regcal._validation import Array, check_weights
-from regcal.audit.costs import checked_costs, decision_costs
+from regcal.audit.costs import DecisionCost, checked_costs, decision_costs
 from regcal.audit.evidence import Cells, Labels, add_up, largest_by_chance, share_as_large
 from regcal.audit.findings import SIGNIFICANT, Audit, AuditedSegment
 from regcal.audit.segments import Segments, make_segments
@@ -15,7 +15,7 @@ from regcal.grids import QuantileGrid
 from regcal.metrics._inputs import check_count, checked_outcomes, seen_in_words
 from regcal.metrics.calibration import pit_intervals
 from regcal.metrics.censoring import Ends
-from regcal.metrics.thresholds import expected_labels, thresholds_for
+from regcal.metrics.thresholds import expected_labels, thresholds_for, told_by_rows, untold_in_words
 from regcal.outcomes import Outcomes
 
 # Where predictions are judged unless said otherwise: at tenths of the outcomes.
@@ -56,7 +56,8 @@ def audit(
         Labels, numbers among them, each of which is a segment; 1 000 at most.
     thresholds : int, grid or array-like, optional
         Where predictions are judged: values, or as calibrators take them. The tenths of the
-        outcomes by default.
+        outcomes by default. Those beyond what was seen, such as after the end of follow-up, are
+        left out, and the note names them; an error says so if none are left.
     costs : pair, mapping or callable, optional
         Costs of acting and of missing: acting costs the first, not acting costs the second if
         Y > t, and the rule is to act where P(Y > t) is at least their ratio. A pair holds for all
@@ -102,12 +103,24 @@ def audit(
     check_count(n_draws, "n_draws")
     segments = make_segments(len(outcomes), columns, labelled, weights)
     grid = thresholds_for(_TENTHS if thresholds is None else thresholds, outcomes, weights)
+    grid, untold = _told(outcomes, dist, grid)
     labels = _labels(outcomes, dist, grid, weights)
     cells = add_up(labels, segments)
     order = _order(outcomes, labels, segments)
     largest = largest_by_chance(labels, segments, cells.steps, order, n_draws, random_state)
-    prices = () if costs is None else _costs(outcomes, dist, labels, segments, costs)
-    return _findings(segments, cells, grid, largest, prices, _note(outcomes))
+    decided: tuple[DecisionCost, ...] = ()
+    if costs is not None:
+        prices = checked_costs(costs, grid)
+        told, unpriced = _told(outcomes, dist, np.array(sorted(prices)))
+        untold = np.union1d(untold, unpriced)
+        decided = decision_costs(_labels(outcomes, dist, told, weights), segments, prices)
+    return _findings(segments, cells, grid, largest, decided, _note(outcomes, untold))
+
+
+def _told(outcomes: Outcomes, dist: Distribution, thresholds: Array) -> tuple[Array, Array]:
+    """Return thresholds at which rows tell how often y <= t, and the others."""
+    told = told_by_rows(outcomes, dist, thresholds)
+    return thresholds[told], thresholds[~told]
 
 
 def _named_groups(groups: Any) -> Any:
@@ -142,22 +155,13 @@ def _order(outcomes: Outcomes, labels: Labels, segments: Segments) -> np.ndarray
     return np.lexsort((middle, together, outcomes.upper, outcomes.lower))
 
 
-def _costs(
-    outcomes: Outcomes, dist: Distribution, labels: Labels, segments: Segments, costs: Any
-) -> Any:
-    prices = checked_costs(costs, labels.thresholds)
-    thresholds = np.array(sorted(prices))
-    if not np.array_equal(thresholds, labels.thresholds):
-        labels = _labels(outcomes, dist, thresholds, labels.weights)
-    return decision_costs(labels, segments, prices)
-
-
-def _note(outcomes: Outcomes) -> str:
+def _note(outcomes: Outcomes, untold: Array) -> str:
     if outcomes.exact_rows.all():
         return ""
     return (
         f"{seen_in_words(outcomes)}: where it is not known whether y <= t, they count as the "
-        "probability of that given what was seen, so that differences are rather too small."
+        "probability of that given what was seen, so that differences are rather too small"
+        f"{untold_in_words(untold)}."
     )
 
 

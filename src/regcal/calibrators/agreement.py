@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -101,7 +101,11 @@ class Tails:
 
 
 def warn_of_disagreement(
-    calibrated: Callable[[HeldOut], Distribution], rows: HeldOut, support: Support, stacklevel: int
+    calibrated: Callable[[HeldOut], Distribution],
+    rows: HeldOut,
+    targets: Targets,
+    support: Support,
+    stacklevel: int,
 ) -> None:
     """Tell when calibrated predictions of rows disagree with their outcomes, beyond noise.
 
@@ -114,16 +118,17 @@ def warn_of_disagreement(
         Calibrates the predictions of rows.
     rows : HeldOut
         Those that a calibrator was learnt from, as they were given.
+    targets : Targets
+        All outcomes that it was learnt from.
     support : Support
     stacklevel : int
         As for `warnings.warn`.
     """
     if rows.constant or not rows.seen.exact_rows.all():
         return
-    targets = Targets.of_outcomes(rows.seen, rows.weights)
     tails = Tails.of(targets, support)
     some = rows.take(_spread_out(rows))
-    points = points_over(targets, support)
+    points = points_over(_range_of(some, targets), support)
     n_rows = float(rows.weights.sum() ** 2 / (rows.weights**2).sum())  # of equal weight
     root = np.sqrt(min(len(some), n_rows))
     allowed = Allowed(float(some.y.std()), tails.shares, n_rows)
@@ -143,9 +148,15 @@ def warn_of_disagreement(
         warnings.warn(msg, DisagreementWarning, stacklevel=stacklevel + 1)
 
 
+def _range_of(some: HeldOut, targets: Targets) -> Targets:
+    """Return the outcomes of rows that are spread out, with the range of all."""
+    few = Targets.of_outcomes(some.seen, np.ones(len(some)))
+    return replace(few, low=targets.low, high=targets.high)
+
+
 def _spread_out(rows: HeldOut) -> np.ndarray:
     """Return places of rows at equal steps of weight, in the order of outcomes."""
-    order = np.argsort(rows.y, kind="stable")
+    order = np.argsort(rows.y)
     shares = np.cumsum(rows.weights[order])
     count = min(_N_ROWS, len(rows))
     levels = (np.arange(count) + 0.5) / count

@@ -39,8 +39,11 @@ class MapAxes(WithoutCaches):
     ends: tuple[float, float] = WHOLE_LINE
 
     @classmethod
-    def around(cls, targets: Targets) -> "MapAxes":
-        """Return axes over the range of targets, widened at both sides up to the support's ends."""
+    def around(cls, targets: Targets, axis: Axis | None = None) -> "MapAxes":
+        """Return axes over the range of targets, widened at both sides up to the support's ends.
+
+        Along an axis, if one is passed, instead of the one that suits the targets.
+        """
         if targets.low == targets.high:
             msg = (
                 f"All targets equal {targets.low}, so there is no range to learn a map on. "
@@ -50,7 +53,7 @@ class MapAxes(WithoutCaches):
         extra = _MARGIN * (targets.high - targets.low)
         ends = low, high = targets.support.ends
         range_seen = max(targets.low - extra, low), min(targets.high + extra, high)
-        return cls(*range_seen, targets.axis, ends)
+        return cls(*range_seen, targets.axis if axis is None else axis, ends)
 
     @cached_property
     def places(self) -> tuple[float, float]:

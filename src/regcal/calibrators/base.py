@@ -113,8 +113,8 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         observed = Observed.all_of(self, rows)
         self._forget()
         refuse_censoring_beyond(observed.rows_as_given)
-        self.warn_of_impossible(observed.n_possible, observed.n_rows, observed.rows_as_given)
-        self._learn(observed).warn_of_disagreement(observed.rows_as_given)
+        self.warn_of_impossible(observed.n_possible, observed.n_rows)
+        self._learn(observed).warn_of_disagreement(observed.rows_as_given, observed.targets)
         return self
 
     def fit_rows(self, rows: HeldOut) -> Self:
@@ -147,7 +147,9 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         """
         if covariates is not None:
             self._check_looks_at_covariates()
-        return HeldOut.checked(dist, y, sample_weight, covariates)
+        asked = self.get_params(deep=False)
+        given = Support.given(asked.get("support"), asked.get("step"))
+        return HeldOut.checked(dist, y, sample_weight, covariates, given)
 
     def _check_looks_at_covariates(self) -> None:
         if not self.uses_covariates:
@@ -188,8 +190,8 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         observed = self.observed_.add(dist, y, sample_weight, covariates)
         possible = observed.n_possible + before
         refuse_censoring_beyond(observed.rows_as_given)
-        self.warn_of_impossible(possible, observed.n_rows, observed.rows_as_given)
-        self._learn(observed).warn_of_disagreement(observed.rows_as_given)
+        self.warn_of_impossible(possible, observed.n_rows)
+        self._learn(observed).warn_of_disagreement(observed.rows_as_given, observed.targets)
         return self
 
     def fit_batches(self, batches: Iterable[Sequence[Any]]) -> Self:
@@ -274,21 +276,18 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
             raise ValueError(msg)
         self._forget()
         refuse_censoring_beyond(observed.rows_as_given)
-        self.warn_of_impossible(observed.n_possible, observed.n_rows, observed.rows_as_given)
-        self._learn(observed).warn_of_disagreement(observed.rows_as_given)
+        self.warn_of_impossible(observed.n_possible, observed.n_rows)
+        self._learn(observed).warn_of_disagreement(observed.rows_as_given, observed.targets)
         return self
 
-    def warn_of_impossible(self, n_possible: int, n_rows: int, rows: HeldOut) -> None:
-        """Tell how many outcomes have no density, or no probability, if any.
+    def warn_of_impossible(self, n_possible: int, n_rows: int) -> None:
+        """Tell how many outcomes have no density, if any and if it needs one.
 
         Parameters
         ----------
         n_possible, n_rows : int
             Number of outcomes with a density, and of all.
-        rows : HeldOut
-            Those that are kept, as they were given.
         """
-        n_intervals, n_lost = len(rows.possible_intervals), int((~rows.possible_intervals).sum())
         if self._needs_density and 0 < n_possible < n_rows:
             msg = (
                 f"{n_rows - n_possible} of {n_rows} outcomes have no density under their "
@@ -298,27 +297,51 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
                 "such as e-beta does without."
             )
             warnings.warn(msg, ImpossibleOutcomesWarning, stacklevel=3)
-        elif n_lost and not self._needs_density:
-            msg = (
-                f"{n_lost} of {n_intervals} intervals and censored outcomes lie where their "
-                f"predictions have no probability at all, and {type(self).__name__} can give them "
-                "none. Widen the predictions."
-            )
-            warnings.warn(msg, ImpossibleOutcomesWarning, stacklevel=3)
 
-    def warn_of_disagreement(self, rows: HeldOut) -> None:
-        """Tell when means or tails of rows that it was learnt from are clearly wrong.
+    def warn_of_lost(self, rows: HeldOut, stacklevel: int = 3) -> None:
+        """Tell how many outcomes have no probability after it either, if any.
+
+        Of calibrators that need a density, `warn_of_impossible` has told.
 
         Parameters
         ----------
         rows : HeldOut
-            As they were given.
+            Those that it was learnt from, as they were given.
+        stacklevel : int, default=3
+            As for `warnings.warn`.
+        """
+        if self._needs_density:
+            return
+        rows = rows.through(self.support_)
+        if rows.possible.all():
+            return
+        some = rows.take(np.flatnonzero(~rows.possible))
+        scores = some.log_scores(self.transform_rows(some.dist, some.covariates))
+        n_lost = np.count_nonzero(np.isneginf(scores))
+        if n_lost:
+            msg = (
+                f"{n_lost} of {len(rows)} outcomes looked at lie where their predictions have no "
+                f"probability at all, and {type(self).__name__} can give them none: they still "
+                "count as impossible. Widen the predictions."
+            )
+            warnings.warn(msg, ImpossibleOutcomesWarning, stacklevel=stacklevel)
+
+    def warn_of_disagreement(self, rows: HeldOut, targets: Targets) -> None:
+        """Tell when rows that it was learnt from have no probability, or wrong means or tails.
+
+        Parameters
+        ----------
+        rows : HeldOut
+            Those that are kept, as they were given.
+        targets : Targets
+            The outcomes of all.
         """
 
         def calibrated(some: HeldOut) -> Distribution:
             return self.support_.through(self.transform_rows(some.dist, some.covariates))
 
-        warn_of_disagreement(calibrated, rows, self.support_, stacklevel=3)
+        self.warn_of_lost(rows, stacklevel=4)
+        warn_of_disagreement(calibrated, rows, targets, self.support_, stacklevel=3)
 
     def transform(self, dist: Any, covariates: Any = None) -> Distribution:
         """Return the calibrated distributions of new predictions.

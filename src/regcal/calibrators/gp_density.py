@@ -378,7 +378,7 @@ class DensityCalibrator(ProcessCalibrator):
 
     def _solve(self, observed: Observed) -> None:
         self.prior_ = IdentityPrior()
-        self.axes_ = MapAxes.around(observed.targets)
+        self.axes_ = self.prior_.axes(observed.targets)
         observed = limited(observed)
         outcomes, intervals, paths = observed.points
         self.start_ = self.prior_.start(outcomes, intervals)

@@ -23,6 +23,7 @@ from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Segmented, Transformed, as_distribution
 from regcal.distributions.segmented import keep_masses
 from regcal.maps import Surface
+from regcal.maps.axis import LINEAR
 
 # Nodes of the table from which the valid distribution is made.
 _TABLE = (97, 129)
@@ -125,7 +126,7 @@ class PaperGPCalibrator(Calibrator):
                 "paper's classifier knows no labels. Use gpc, or drop those rows knowingly."
             )
             raise ValueError(msg)
-        self.axes_ = MapAxes.around(observed.targets)
+        self.axes_ = MapAxes.around(observed.targets, LINEAR)
         self.thresholds_ = observed.targets.thresholds(self.thresholds)
         self.prediction_thresholds_ = observed.targets.thresholds(self.prediction_thresholds)
         rows, columns = self._drawn_pairs(len(held_out), held_out.weights)

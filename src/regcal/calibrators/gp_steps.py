@@ -20,6 +20,7 @@ from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.pit import solve_pit, without_gross_errors
 from regcal.calibrators.scale import solve_scale
+from regcal.calibrators.targets import Targets
 from regcal.distributions import Transformed
 from regcal.gp import (
     EvidenceSearch,
@@ -34,6 +35,7 @@ from regcal.gp import (
 )
 from regcal.gp.laplace import LaplaceLikelihood
 from regcal.maps import ProbitMap, Surface, log_change
+from regcal.maps.axis import LINEAR
 from regcal.maps.scale import IDENTITY
 from regcal.maps.surface_curves import SMALLEST_SLOPE
 
@@ -144,6 +146,10 @@ class IdentityPrior:
     variances: ClassVar[tuple[float, ...]] = (1.0, 1.0)
     hyper_prior: ClassVar[HyperPrior | None] = _HYPER_PRIOR
 
+    def axes(self, targets: Targets) -> MapAxes:
+        """Return axes along which the targets look most normal."""
+        return MapAxes.around(targets)
+
     def start(self, outcomes: Points, intervals: Points) -> ProbitMap:
         """Return PIT recalibration, a scale or the identity."""
         return choose_start(outcomes, intervals)
@@ -195,6 +201,10 @@ class FlatPrior:
     link: Link = field(default_factory=Probit)
     variances: ClassVar[tuple[float, ...]] = ()
     hyper_prior: ClassVar[HyperPrior | None] = None
+
+    def axes(self, targets: Targets) -> MapAxes:
+        """Return axes along which targets are seen as they are, as in the paper."""
+        return MapAxes.around(targets, LINEAR)
 
     def start(self, outcomes: Points, intervals: Points) -> ProbitMap:
         """Return the identity."""

@@ -224,7 +224,7 @@ class GPCalibrator(ProcessCalibrator):
             msg = f'prior must be "identity" or "zero", got {self.prior!r}.'
             raise ValueError(msg)
         self.prior_ = _PRIORS[self.prior](Probit() if self.link is None else self.link)
-        self.axes_ = MapAxes.around(observed.targets)
+        self.axes_ = self.prior_.axes(observed.targets)
         observed = limited(observed)
         outcomes, intervals, pairs = observed.points
         coordinates = cast(PairCoordinates, observed.coordinates[2])

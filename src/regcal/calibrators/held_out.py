@@ -37,7 +37,7 @@ _PROBITS = np.linspace(-6.0, 6.0, 97)
 _EQUAL_BITS = 24
 
 # What is derived of rows whatever their weights.
-_OF_NO_WEIGHT = ("y", "exact", "_at_outcomes", "n_possible", "distinct")
+_OF_NO_WEIGHT = ("y", "exact", "_at_outcomes", "possible", "distinct")
 
 
 def without_last_digits(values: Array) -> Array:
@@ -71,12 +71,20 @@ class HeldOut(WithoutCaches):
 
     @classmethod
     def checked(
-        cls, dist: Any, y: Any, sample_weight: Any = None, covariates: Any = None
+        cls,
+        dist: Any,
+        y: Any,
+        sample_weight: Any = None,
+        covariates: Any = None,
+        support: Support = UNBOUNDED,
     ) -> "HeldOut":
         """Return the rows that count, after checking what the user passed."""
         dist = as_distribution(dist)
         n_rows = len(dist)
         outcomes, weights = check_outcomes(y, n_rows), check_weights(sample_weight, n_rows)
+        if support:
+            counted = np.flatnonzero(weights)
+            support.check(outcomes[counted], counted)
         known = None if covariates is None else Covariates.of(covariates, n_rows)
         return cls(dist, outcomes, weights, known).counted()
 
@@ -141,14 +149,19 @@ class HeldOut(WithoutCaches):
         return rows, low, rows.dist.probit(rows.seen.upper)
 
     @cached_property
-    def n_possible(self) -> int:
-        """The number of outcomes that lie inside of what is predicted, and have a density."""
+    def possible(self) -> np.ndarray:
+        """Which outcomes lie inside of what is predicted, and have a density or a probability."""
         inside = np.isfinite(self.z) & np.isfinite(self.log_spread)
-        count = int(np.count_nonzero(inside[self.exact]))
         if self.exact.all():
-            return count
+            return inside
         _, low, high = self.intervals
-        return count + int(np.count_nonzero(low < high))
+        inside[~self.exact] = low < high
+        return inside
+
+    @property
+    def n_possible(self) -> int:
+        """The number of outcomes that are possible."""
+        return int(np.count_nonzero(self.possible))
 
     @cached_property
     def possible_intervals(self) -> np.ndarray:
@@ -270,9 +283,12 @@ class Sample:
         """Return these rows and more, dropping the least if they are too many."""
         if self.complete:
             return self._with((rows,), ())
-        uniforms = uniforms_of(rows)
-        known = np.isin(uniforms, np.concatenate(self.uniforms))
-        wanted = np.flatnonzero(known | (rows.weights / uniforms > self.dropped))
+        uniforms, known = uniforms_of(rows), np.concatenate(self.uniforms)
+        chosen = rows.weights / uniforms > self.dropped
+        # the like of a row that is kept adds to its weight
+        like = np.flatnonzero(~chosen & (uniforms <= known.max()))
+        chosen[like] = np.isin(uniforms[like], known)
+        wanted = np.flatnonzero(chosen)
         return self._with((rows.take(wanted),), (uniforms[wanted],))
 
     def merge(self, other: "Sample") -> "Sample":

@@ -12,7 +12,6 @@ from regcal._caching import WithoutCaches
 from regcal._validation import Array
 from regcal.calibrators.cells import Cells, Coordinates, Points
 from regcal.calibrators.held_out import HeldOut, Sample
-from regcal.calibrators.support import Support
 from regcal.calibrators.targets import Targets
 from regcal.outcomes import Outcomes
 
@@ -248,13 +247,8 @@ class Observed(WithoutCaches):
 
     def add_rows(self, rows: HeldOut) -> Self:
         """Add rows that have been checked and will not change."""
-        self.check(rows)  # before anything of them is kept
         self._targets = self._targets.merge(Targets.of_outcomes(rows.seen, rows.weights))
         return self._blocks(rows)
-
-    def check(self, rows: HeldOut) -> None:
-        """Refuse outcomes that cannot be seen through the support that was given."""
-        Support.given(*self._asked).check(rows.seen)
 
     def _blocks(self, rows: HeldOut) -> Self:
         if len(rows) <= _BLOCK:

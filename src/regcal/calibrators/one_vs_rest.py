@@ -1,6 +1,6 @@
 """One-vs-rest calibration of target segments (Section 4 of Song, Kull and Flach, 2018)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -29,6 +29,7 @@ from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Segmented
 from regcal.distributions.base import LOG_HALF
 from regcal.distributions.segmented import log_segment_masses
+from regcal.maps.members import Members
 
 # Cells in which masses are counted are as wide as 1 / 64 of log p. Maps of other packages that take
 # weights always see them: one that jumps from row to row would tell whether rows were merged.
@@ -232,6 +233,38 @@ class Reweighting:
     def __call__(self, base: Distribution, log_p: Array) -> Array:
         """Return log calibrated masses, (n_rows, n_segments)."""
         return self.maps.predict_log_columns(log_p)
+
+    @classmethod
+    def joined(cls, parts: Sequence["Reweighting"], members: Members) -> "RowMaps | None":
+        """Return the maps of all rows, if there is one class of them that is ours."""
+        first = parts[0].maps
+        if not isinstance(first, BinaryMap) or any(type(p.maps) is not type(first) for p in parts):
+            return None
+        coefficients = np.stack([part.maps.coefficients_ for part in parts])
+        return RowMaps(first, members.repeated(coefficients))
+
+
+@dataclass(frozen=True)
+class RowMaps:
+    """Maps of segments with coefficients of their own for each row, as `Segmented` takes them.
+
+    Parameters
+    ----------
+    binary : BinaryMap
+        Of their class.
+    coefficients : ndarray of shape (n_rows, n_segments, n_coefficients)
+    """
+
+    binary: BinaryMap
+    coefficients: Array
+
+    def take(self, rows: np.ndarray) -> "RowMaps":
+        """Return the maps of some rows."""
+        return RowMaps(self.binary, self.coefficients[rows])
+
+    def __call__(self, base: Distribution, log_p: Array) -> Array:
+        """Return log calibrated masses, (n_rows, n_segments)."""
+        return self.binary.log_rates(log_p, self.coefficients)
 
 
 class OneVsRestCalibrator(Calibrator):

@@ -243,20 +243,22 @@ def _fit_slopes(data: _Standard, knots: Array, prior_rows: float) -> tuple[float
     heights = np.column_stack([np.ones(len(data.values)), integrals])
     slopes = np.column_stack([np.zeros(len(data.values)), hats])
     w = data.weights
+    squares = (heights.T * w) @ heights
     between = _interval_term(data, knots)
 
     def loss(c: Array) -> float:
         if c[1:].min() <= 0:
             return np.inf
-        data_loss = (w * (0.5 * (heights @ c) ** 2 - np.log(slopes @ c))).sum()
+        data_loss = 0.5 * c @ squares @ c - w @ np.log(slopes @ c)
         prior = (c[1:] - np.log(c[1:])).sum() + 0.5 * (c[0] - knots[0]) ** 2
         return data_loss + prior_rows * prior - between.value(c)
 
     c = np.concatenate([[knots[0]], np.ones(len(knots))])
     for _ in range(_MAX_STEPS):
-        gradient = heights.T @ (w * (heights @ c)) - slopes.T @ (w / (slopes @ c))
+        inverse = 1.0 / (slopes @ c)
+        gradient = squares @ c - slopes.T @ (w * inverse)
         gradient += prior_rows * np.concatenate([[c[0] - knots[0]], 1 - 1 / c[1:]])
-        curvature = (heights.T * w) @ heights + (slopes.T * (w / (slopes @ c) ** 2)) @ slopes
+        curvature = squares + (slopes.T * (w * inverse**2)) @ slopes
         curvature += prior_rows * np.diag(np.concatenate([[1.0], c[1:] ** -2.0]))
         if len(data.interval_weights):
             at = between.evaluate(c)

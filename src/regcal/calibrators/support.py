@@ -56,24 +56,37 @@ class Support:
         """The outermost thresholds that tell outcomes apart."""
         return self.low + 0.5 * self.step, self.high - 0.5 * self.step
 
-    def check(self, outcomes: Outcomes) -> None:
-        """Refuse outcomes that cannot be seen through it."""
+    def check(self, outcomes: Outcomes, numbers: np.ndarray | None = None) -> None:
+        """Refuse outcomes that cannot be seen through it.
+
+        Parameters
+        ----------
+        outcomes : Outcomes
+        numbers : ndarray of int, optional
+            Of their rows, as the one who passed them counts.
+        """
+
+        def row(which: np.ndarray) -> tuple[int, str]:
+            first = int(np.flatnonzero(which)[0])
+            return first, "" if numbers is None else f" in row {numbers[first]}"
+
         beyond = self.beyond(outcomes)
         if beyond.any():
-            row = int(np.flatnonzero(beyond)[0])
-            ends = np.unique([outcomes.lower[row], outcomes.upper[row]])
+            first, in_row = row(beyond)
+            ends = np.unique([outcomes.lower[first], outcomes.upper[first]])
             outcome = " to ".join(str(end) for end in ends if np.isfinite(end))
             msg = (
-                f"The outcome {outcome} lies outside the support ({self.low}, {self.high}): "
-                f"{int(beyond.sum())} of {len(outcomes)} outcomes do. Widen support=, or correct "
+                f"The outcome {outcome} lies outside the support ({self.low}, {self.high}){in_row}:"
+                f" {int(beyond.sum())} of {len(outcomes)} outcomes do. Widen support=, or correct "
                 "or remove such rows."
             )
             raise ValueError(msg)
         off = self.off_step(outcomes)
         if off.any():
+            first, in_row = row(off)
             msg = (
                 f"{int(off.sum())} outcome(s) are no multiples of step={self.step}, the first "
-                f"is {outcomes.lower[off][0]}. Pass the step of their rounding, or None."
+                f"is {outcomes.lower[first]}{in_row}. Pass the step of their rounding, or None."
             )
             raise ValueError(msg)
 

@@ -104,11 +104,14 @@ class Targets(WithoutCaches):
         """Return the targets of outcomes with positive weights."""
         y = outcomes.values
         distinct, totals = _merged(y, np.stack([weights, weights * outcomes.exact_rows]), 0.0)
-        seen = np.stack([distinct, totals[1]])[:, totals[1] > 0]
-        outermost = seen[:, :_OUTERMOST], seen[:, : -_OUTERMOST - 1 : -1]
+        seen = np.flatnonzero(totals[1])
+        lowest, highest = (
+            np.stack([distinct[at], totals[1, at]])
+            for at in (seen[:_OUTERMOST], seen[: -_OUTERMOST - 1 : -1])
+        )
         ends = (float(y.min()), float(y.max()))
         inner = (float(outcomes.upper.min()), float(outcomes.lower.max()))
-        return cls._in_cells(distinct, totals, 0.0, ends, (*outermost, *inner))
+        return cls._in_cells(distinct, totals, 0.0, ends, (lowest, highest, *inner))
 
     @classmethod
     def _in_cells(

@@ -5,7 +5,7 @@ Needs the extra ``cli``. A command is one file in `regcal.cli.commands`, named i
 
 import sys
 
-_EXTRA = {"pandas", "pyarrow", "rich", "skops", "typer"}
+from regcal.cli._errors import missing_package
 
 
 def main() -> None:
@@ -13,11 +13,9 @@ def main() -> None:
     try:
         from regcal.cli.app import run
     except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in _EXTRA:
+        told = missing_package(error)
+        if told is None:
             raise
-        sys.stderr.write(
-            f"The command line needs {error.name}, which is not installed: "
-            "pip install 'regcal[cli]'\n"
-        )
+        sys.stderr.write(told + "\n")
         sys.exit(2)
     sys.exit(run())

@@ -10,14 +10,10 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
-
-from regcal.cli._reading import Batch
-from regcal.cli._reading import Table as InputTable
+if TYPE_CHECKING:
+    from regcal.cli._reading import Batch, Table
 
 _WIDTH_OF_FILES = 120
 
@@ -61,6 +57,9 @@ def note_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 def _print_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, stderr: bool) -> None:
     """Print the first column to the left and the others to the right."""
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table(*header, box=None, pad_edge=False, header_style="bold")
     for column in table.columns[1:]:
         column.justify = "right"
@@ -70,11 +69,14 @@ def _print_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, stderr
     Console(file=stream, width=None if stream.isatty() else _WIDTH_OF_FILES).print(table)
 
 
-def with_progress(table: InputTable, task: str) -> Iterator[Batch]:
+def with_progress(table: "Table", task: str) -> Iterator["Batch"]:
     """Yield the batches of a table, with a bar if a person is looking."""
     if not sys.stderr.isatty():
         yield from table.batches()
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
     rows = 0
     bar = Progress(
         TextColumn("{task.description}"),

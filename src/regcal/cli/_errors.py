@@ -5,6 +5,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 
+# What the extra ``cli`` brings.
+_EXTRA = {"pandas", "pyarrow", "rich", "skops", "typer"}
+
 
 class InputError(ValueError):
     """Something in a file or an option is wrong; the message says what, where and the way out."""
@@ -33,6 +36,14 @@ def code_of_users(start: str, end: str = "") -> Iterator[None]:
     except Exception as error:
         msg = f"{start}: {type(error).__name__}: {str(error).rstrip('.')}.{end}"
         raise InputError(msg) from error
+
+
+def missing_package(error: Exception) -> str | None:
+    """Return what to install if a package of the command line is missing, or None."""
+    name = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
+    if name.split(".")[0] not in _EXTRA:
+        return None
+    return f"The command line needs {name}, which is not installed: pip install 'regcal[cli]'"
 
 
 def as_typed(*names: str) -> str:

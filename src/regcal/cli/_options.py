@@ -4,7 +4,12 @@ from typing import Annotated
 
 import typer
 
-import regcal
+
+def _calibrator_names() -> list[str]:
+    from regcal import calibrator_names
+
+    return calibrator_names()
+
 
 _SEEN, _IN, _OUT = "Outcomes in the table", "Predictions in the table", "Columns to write"
 
@@ -148,8 +153,9 @@ Output = Annotated[
 CalibratorName = Annotated[
     str,
     typer.Option(
-        help=f"Method: {', '.join(regcal.calibrator_names())}.",
-        autocompletion=regcal.calibrator_names,
+        help="Method: identity, scale, pit, isotonic, e-logistic, e-beta, e-isotonic, gpc, "
+        "gpc-paper, gp-density, conditional, auto.",
+        autocompletion=_calibrator_names,
         show_default=True,
     ),
 ]

@@ -1,8 +1,9 @@
 """The application: its commands, and what happens when one fails.
 
 To add a command, write a function in a file of its own in `regcal.cli.commands` and name it in
-`COMMANDS`; its name and docstring become the command's. A group of commands is a `typer.Typer` in
-such a file, added by ``app.add_typer(module.app, name="...")``.
+`COMMANDS`; its name and docstring become the command's. What it works with is imported inside the
+function, so that whoever asks for help waits for none of it. A group of commands is a `typer.Typer`
+in such a file, added by ``app.add_typer(module.app, name="...")``.
 """
 
 import os
@@ -13,12 +14,11 @@ from functools import wraps
 from types import FrameType
 from typing import Annotated, Any
 
-import pyarrow as pa
 import typer
 
 import regcal
 from regcal.cli._console import note, warnings_as_notes
-from regcal.cli._errors import InputError, TerminatedError
+from regcal.cli._errors import InputError, TerminatedError, missing_package
 from regcal.cli.commands.calibrate import calibrate
 from regcal.cli.commands.demo import demo
 from regcal.cli.commands.evaluate import evaluate
@@ -98,16 +98,22 @@ def run() -> int:
     try:
         with warnings_as_notes():
             app()
-    except (KeyboardInterrupt, pa.ArrowCancelled):
+    except _interrupts():
         return INTERRUPTED
     except BrokenPipeError:
         # the reader of our output has seen enough; keep Python from complaining when it flushes
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except _TOLD as error:
-        note(f"Error: {_in_words(error)}")
+        note(missing_package(error) or f"Error: {_in_words(error)}")
         return BAD_INPUT
     return 0
+
+
+def _interrupts() -> tuple[type[BaseException], ...]:
+    """Return what an interrupt raises: Arrow, if it was at work, has an error of its own."""
+    arrow = sys.modules.get("pyarrow")
+    return (KeyboardInterrupt,) if arrow is None else (KeyboardInterrupt, arrow.ArrowCancelled)
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:

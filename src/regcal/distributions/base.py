@@ -37,6 +37,7 @@ from regcal.distributions._quadrature import (
 from regcal.distributions._roots import solve_increasing
 from regcal.distributions._tails import log_mass_inside
 from regcal.maps.base import Curve
+from regcal.maps.members import Members
 from regcal.maps.scale import IDENTITY
 
 LOG_HALF = float(np.log(0.5))
@@ -101,6 +102,11 @@ class Distribution(WithoutCaches, ABC):
     @abstractmethod
     def _take(self, rows: np.ndarray) -> Self:
         """Return the distributions of the given row numbers."""
+
+    @classmethod
+    def _joint(cls, parts: Sequence[Any], members: Members) -> "Distribution | None":
+        """Return one batch that answers for the rows of parts of this class, if there is one."""
+        return None
 
     def _row_work(self, n_points: int) -> int:
         """Return how many temporary values a row with so many points costs."""
@@ -291,6 +297,14 @@ class Distribution(WithoutCaches, ABC):
 
         mean, var = refined(sums_of)
         return mean, var
+
+    def _partial_moments(self, edges: Array) -> tuple[Array, Array, Array] | None:
+        """Return places c, and integrals of (t - c) and (t - c)^2 times the density, if known.
+
+        Between neighbouring edges, (n_rows or 1, n_edges), of which the first and last are
+        infinite. The places are (n_rows, 1).
+        """
+        return None
 
     def _nodes(
         self, cuts: Array | None = None, region: Sequence[Array] = (), effort: Effort = WHOLE

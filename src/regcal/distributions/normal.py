@@ -1,5 +1,6 @@
 """Normal distributions, the output of most probabilistic regressors."""
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,9 @@ from regcal.distributions.base import (
     ProbitDistribution,
     check_size,
     log_normal_density,
+    mass_between,
 )
+from regcal.maps.members import Members
 
 
 def check_loc_scale(loc: ArrayLike, scale: ArrayLike) -> tuple[Array, Array]:
@@ -73,6 +76,13 @@ class Normal(ProbitDistribution):
         part.loc, part.scale = self.loc[rows], self.scale[rows]
         return part
 
+    @classmethod
+    def _joint(cls, parts: Sequence["Normal"], members: Members) -> "Normal":
+        whole = object.__new__(cls)
+        whole.loc = np.concatenate([part.loc for part in parts])
+        whole.scale = np.concatenate([part.scale for part in parts])
+        return whole
+
     def _probit(self, points: Array) -> Array:
         return (points - self.loc[:, np.newaxis]) / self.scale[:, np.newaxis]
 
@@ -91,6 +101,16 @@ class Normal(ProbitDistribution):
 
     def _mean_and_var(self) -> tuple[Array, Array]:
         return self.loc.copy(), self.scale**2
+
+    def _partial_moments(self, edges: Array) -> tuple[Array, Array, Array]:
+        z, scale = self._probit(edges), self.scale[:, np.newaxis]
+        density = np.exp(log_normal_density(z))
+        # z phi(z), which vanishes at the open ends; the integral of z^2 phi is Phi - z phi
+        slope = np.where(np.isinf(z), 0.0, z) * density
+        tails = np.copysign(ndtr(-np.abs(z)), -z)
+        second = mass_between(tails[:, :-1], tails[:, 1:]) - (slope[:, 1:] - slope[:, :-1])
+        first = density[:, :-1] - density[:, 1:]
+        return self.loc[:, np.newaxis], scale * first, scale**2 * second
 
     def _crps(self, lower: Array, upper: Array, start: Array, end: Array) -> Array:
         lower, upper, start, end = (

@@ -1,7 +1,7 @@
 """Distributions whose segments carry new masses: the result of one-vs-rest calibration."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Self
 
@@ -19,6 +19,16 @@ from regcal.distributions._quadrature import (
     panels_between,
 )
 from regcal.distributions._roots import solve_increasing
+from regcal.distributions._segments import (
+    SMALL,
+    BaseMasses,
+    JoinedReweighting,
+    Reweight,
+    SegmentLogs,
+    log_minus,
+    share_behind,
+    with_open_ends,
+)
 from regcal.distributions.base import (
     CANCELLED,
     LOG_HALF,
@@ -28,10 +38,10 @@ from regcal.distributions.base import (
     mass_between,
     outermost,
 )
+from regcal.distributions.stacked import joint
+from regcal.maps.base import for_rows
+from regcal.maps.members import Members
 from regcal.maps.spline import count_reached
-
-# Below this mass a difference of tails is formed in log space.
-_SMALL = 1e-290
 
 # Beyond, the probability of a tail is smaller than that.
 _FAR_PROBIT = 36.0
@@ -47,88 +57,12 @@ def log_segment_masses(dist: Distribution, thresholds: Array) -> Array:
     -------
     ndarray of shape (n_rows, n_thresholds + 1)
     """
-    return _BaseMasses.of(dist, thresholds).logs(dist, thresholds)
-
-
-@dataclass(frozen=True)
-class _BaseMasses:
-    """Masses of the base, (n_rows, n_segments), as differences of its tails.
-
-    Parameters
-    ----------
-    tails : ndarray of shape (n_rows, n_segments + 1)
-        Signed tails at -inf, the thresholds and inf.
-    masses : ndarray
-    short : ndarray of bool
-        Where the tails do not tell a mass: it has lost its digits, or is next to nothing.
-    """
-
-    tails: Array
-    masses: Array
-    short: np.ndarray
-
-    @classmethod
-    def of(cls, dist: Distribution, thresholds: Array) -> "_BaseMasses":
-        """Return the masses between thresholds."""
-        tails = np.empty((len(dist), len(thresholds) + 2))
-        tails[:, 0], tails[:, -1] = 0.0, -0.0
-        tails[:, 1:-1] = dist._signed_tail(thresholds[np.newaxis, :])
-        masses = mass_between(tails[:, :-1], tails[:, 1:])
-        sizes = np.abs(tails)
-        least = np.maximum(CANCELLED * np.maximum(sizes[:, :-1], sizes[:, 1:]), _SMALL)
-        return cls(tails, masses, masses < least)
-
-    def logs(self, dist: Distribution, thresholds: Array) -> Array:
-        """Return the logs of masses, exact also of those that the tails do not tell."""
-        with np.errstate(divide="ignore"):
-            logs = np.log(self.masses)
-        if self.short.any():
-            rows, segments = np.nonzero(self.short)
-            grid = _with_open_ends(thresholds)
-            ends = grid[segments][:, np.newaxis], grid[segments + 1][:, np.newaxis]
-            logs[rows, segments] = dist._take(rows)._log_mass_between(*ends)[:, 0]
-        return logs
-
-
-def _with_open_ends(thresholds: Array) -> Array:
-    return np.concatenate([[-np.inf], thresholds, [np.inf]])
+    return BaseMasses.of(dist, thresholds).logs(dist, thresholds)
 
 
 def _support(dist: Distribution) -> Array:
     """Return the ends of each row's support, (n_rows, 2)."""
     return dist._from_probit(np.array([[-np.inf, np.inf]]))
-
-
-@dataclass(frozen=True)
-class _Logs:
-    """What rows need of their segments where masses underflow; (n_rows, n_segments)."""
-
-    start_cdf: Array  # base logcdf and logsf at the start and the end of each segment
-    start_sf: Array
-    end_cdf: Array
-    end_sf: Array
-    below: Array  # calibrated mass of all segments below, and above
-    above: Array
-    whole: tuple[Array, Array]  # of all segments, (n_rows, 1): 0 but for digits of either sum
-
-    @classmethod
-    def of(cls, base: Distribution, thresholds: Array, log_new: Array) -> "_Logs":
-        """Return the logs of a base's tails and of sums of new masses."""
-        grid = _with_open_ends(thresholds)[np.newaxis, :]
-        shape = (len(base), grid.shape[1])
-        logcdf, logsf = (np.broadcast_to(tail(grid), shape) for tail in (base._logcdf, base._logsf))
-        empty = np.full((len(base), 1), -np.inf)
-        below = np.logaddexp.accumulate(log_new, axis=1)
-        above = np.logaddexp.accumulate(log_new[:, ::-1], axis=1)[:, ::-1]
-        return cls(
-            start_cdf=logcdf[:, :-1],
-            start_sf=logsf[:, :-1],
-            end_cdf=logcdf[:, 1:],
-            end_sf=logsf[:, 1:],
-            below=np.concatenate([empty, below[:, :-1]], axis=1),
-            above=np.concatenate([above[:, 1:], empty], axis=1),
-            whole=(below[:, -1:], above[:, :1]),
-        )
 
 
 class Segmented(Distribution):
@@ -138,11 +72,11 @@ class Segmented(Distribution):
     ----------
     base : Distribution
         The distributions to change.
-    thresholds : ndarray of shape (n_thresholds,)
-        Increasing ends of the segments; the two outer segments are open-ended.
+    thresholds : ndarray of shape (n_thresholds,) or (n_rows, n_thresholds)
+        Increasing ends of the segments, of all rows or each; the two outer segments are open-ended.
     reweight : callable
         Takes the base and its log masses (n_rows, n_thresholds + 1) and returns log new masses;
-        they need not be normalised.
+        they need not be normalised. It is asked to take rows if these have their own thresholds.
     uniform : bool
         Whether the mass of a bounded segment is spread evenly, or as the base density is inside
         it. The open-ended segments always follow the base.
@@ -158,7 +92,7 @@ class Segmented(Distribution):
         self,
         base: Distribution,
         thresholds: Array,
-        reweight: Callable[[Distribution, Array], Array],
+        reweight: Reweight,
         *,
         uniform: bool = False,
     ) -> None:
@@ -166,25 +100,44 @@ class Segmented(Distribution):
         self.thresholds = thresholds
         self.reweight = reweight
         self.uniform = uniform
-        self._work_per_point = base._work_per_point * 2 + len(thresholds)
+        self._work_per_point = base._work_per_point * 2 + thresholds.shape[-1]
 
     def __len__(self) -> int:
         return len(self.base)
 
     def _details(self) -> list[str]:
-        return [self.base._kind(), f"{len(self.thresholds) + 1} segments"]
+        return [self.base._kind(), f"{self._n_segments} segments"]
+
+    @property
+    def _n_segments(self) -> int:
+        return self.thresholds.shape[-1] + 1
 
     def _take(self, rows: np.ndarray) -> Self:
-        base = self.base._take(rows)
-        return type(self)(base, self.thresholds, self.reweight, uniform=self.uniform)
+        thresholds, reweight = self.thresholds, self.reweight
+        if thresholds.ndim == 2:
+            thresholds, reweight = thresholds[rows], reweight.take(rows)  # type: ignore[attr-defined]
+        return type(self)(self.base._take(rows), thresholds, reweight, uniform=self.uniform)
+
+    @classmethod
+    def _joint(cls, parts: Sequence["Segmented"], members: Members) -> "Segmented | None":
+        first = parts[0]
+        alike = (first.uniform, first.thresholds.shape)
+        if any((part.uniform, part.thresholds.shape) != alike for part in parts):
+            return None
+        base = joint([part.base for part in parts], members)
+        if base is None:
+            return None
+        thresholds = members.repeated(np.stack([part.thresholds for part in parts]))
+        reweight = JoinedReweighting.of([part.reweight for part in parts], members)
+        return cls(base, thresholds, reweight, uniform=first.uniform)
 
     def log_masses(self) -> Array:
         """Return the calibrated log mass of each segment, (n_rows, n_segments)."""
         return self._log_new.copy()
 
     @cached_property
-    def _base_masses(self) -> _BaseMasses:
-        return _BaseMasses.of(self.base, self.thresholds)
+    def _base_masses(self) -> BaseMasses:
+        return BaseMasses.of(self.base, self.thresholds)
 
     @cached_property
     def _log_base(self) -> Array:
@@ -210,14 +163,14 @@ class Segmented(Distribution):
         return np.any(lost[:, [0, -1]] if self.uniform else lost, axis=1)
 
     @cached_property
-    def _logs(self) -> _Logs:
-        return _Logs.of(self.base, self.thresholds, self._log_new)
+    def _logs(self) -> SegmentLogs:
+        return SegmentLogs.of(self.base, self.thresholds, self._log_new)
 
     @cached_property
     def _edges(self) -> Array:
         """Where segments start and end within the base's support, (n_rows, n_segments + 1)."""
         support = _support(self.base)
-        grid = _with_open_ends(self.thresholds)
+        grid = with_open_ends(self.thresholds)
         return np.minimum(np.maximum(grid, support[:, :1]), support[:, 1:])
 
     @cached_property
@@ -254,12 +207,14 @@ class Segmented(Distribution):
 
     def _segment(self, points: Array) -> np.ndarray:
         """Return the number of the segment (t_{i-1}, t_i] of each point."""
-        return self.thresholds.searchsorted(points, side="left")
+        if self.thresholds.ndim == 1:
+            return self.thresholds.searchsorted(points, side="left")
+        return count_reached(self.thresholds, points, strictly=True)
 
     def _places(self, segments: np.ndarray) -> np.ndarray:
         """Return where segments stand in tables that go row by row."""
-        n_segments = len(self.thresholds) + 1
-        return segments + np.arange(0, len(self) * n_segments, n_segments)[:, np.newaxis]
+        ends = len(self) * self._n_segments
+        return segments + np.arange(0, ends, self._n_segments)[:, np.newaxis]
 
     def _at(self, table: Array, segments: np.ndarray) -> Array:
         return table.ravel().take(self._places(segments))
@@ -268,7 +223,7 @@ class Segmented(Distribution):
     def _even_segments(self) -> np.ndarray:
         """Segments whose mass is spread evenly, (n_rows or 1, n_segments)."""
         if self.uniform:
-            even = np.ones((1, len(self.thresholds) + 1), dtype=bool)
+            even = np.ones((1, self._n_segments), dtype=bool)
         else:
             even = np.isneginf(self._log_base)
         even[:, 0] = even[:, -1] = False
@@ -300,7 +255,7 @@ class Segmented(Distribution):
         here = self.base._signed_tail(points)
         shares = mass_between(start, here) / mass, mass_between(here, end) / mass
         if self.uniform:
-            even, behind = self._even(segments), _share_behind(points, low, high)
+            even, behind = self._even(segments), share_behind(points, low, high)
             shares = np.where(even, behind, shares[0]), np.where(even, 1.0 - behind, shares[1])
         lower = (below + new * np.minimum(shares[0], 1.0)) / self._whole[0]
         upper = (above + new * np.minimum(shares[1], 1.0)) / self._whole[1]
@@ -321,7 +276,7 @@ class Segmented(Distribution):
         tail = np.minimum(lower, upper)
         distance = ndtri(tail)
         z = np.where(lower < upper, distance, -distance)
-        far = (tail < _SMALL) & np.isfinite(points)
+        far = (tail < SMALL) & np.isfinite(points)
         if far.any():
             rows = np.flatnonzero(far.any(axis=1))
             logs = self._take(rows)._log_tails(points if len(points) == 1 else points[rows])
@@ -356,7 +311,7 @@ class Segmented(Distribution):
         """Return the log shares of a point's segment that lie below and above it."""
         below, above = self._log_masses_beside(points, segments)
         even = self._even(segments)
-        share = _share_behind(points, *self._ends_of(segments))
+        share = share_behind(points, *self._ends_of(segments))
         with np.errstate(divide="ignore", invalid="ignore"):
             # from their odds: far out, where last digits are large, shares still make a whole
             odds = below - above
@@ -460,14 +415,14 @@ class Segmented(Distribution):
             segments += np.where(start <= LOG_HALF, lower > start, upper < rest)
         segments = np.clip(segments, *outermost(self._log_new > -np.inf))
         new = self._at(self._log_new, segments)
-        below = np.minimum(_log_minus(lower, self._at(logs.below, segments)) - new, 0.0)
-        above = np.minimum(_log_minus(upper, self._at(logs.above, segments)) - new, 0.0)
+        below = np.minimum(log_minus(lower, self._at(logs.below, segments)) - new, 0.0)
+        above = np.minimum(log_minus(upper, self._at(logs.above, segments)) - new, 0.0)
         # of the two, the one on the side of the smaller tail has kept its digits
         whole = np.zeros(below.shape)
         return self._inside(
             segments,
-            np.where(probits < 0, below, _log_minus(whole, above)),
-            np.where(probits < 0, _log_minus(whole, below), above),
+            np.where(probits < 0, below, log_minus(whole, above)),
+            np.where(probits < 0, log_minus(whole, below), above),
         )
 
     def _inside(self, segments: np.ndarray, below: Array, above: Array) -> Array:
@@ -501,7 +456,27 @@ class Segmented(Distribution):
         return np.clip(solve_increasing(log_odds, below - above, low, high), low, high)
 
     def _row_work(self, n_points: int) -> int:
-        return self.base._row_work(n_points) + 2 * n_points + 4 * len(self.thresholds)
+        return self.base._row_work(n_points) + 2 * n_points + 4 * self._n_segments
+
+    def _mean_and_var(self) -> tuple[Array, Array]:
+        """Add up those of segments, if the base tells them; of lost rows, by integrals."""
+        lost, edges = np.flatnonzero(self._lost), with_open_ends(self.thresholds)
+        parts = self.base._partial_moments(edges) if len(lost) < len(self) else None
+        if parts is None:
+            return super()._mean_and_var()
+        centre, *integrals = parts
+        masses, new = self._base_masses.masses, np.exp(self._log_new)
+        first, second = np.stack(integrals) * (new / np.where(masses > 0, masses, 1.0))
+        if self.uniform:
+            low, high = edges[:, 1:-2], edges[:, 2:-1]
+            middle = 0.5 * (low + high) - centre
+            first[:, 1:-1] = new[:, 1:-1] * middle
+            second[:, 1:-1] = new[:, 1:-1] * (middle**2 + (high - low) ** 2 / 12.0)
+        shift = first.sum(axis=1)
+        mean, var = centre[:, 0] + shift, second.sum(axis=1) - shift**2
+        if len(lost):
+            mean[lost], var[lost] = self._take(lost)._mean_and_var()
+        return mean, var
 
     def _nodes(
         self, cuts: Array | None = None, region: Sequence[Array] = (), effort: Effort = WHOLE
@@ -519,13 +494,13 @@ class Segmented(Distribution):
 
     def _shaped_nodes(self, cuts: Array | None, region: Sequence[Array], effort: Effort) -> Nodes:
         """Return the base's nodes, cut at thresholds."""
-        places = [self.thresholds[np.newaxis, :], self._finite_support(), cuts]
+        places = [np.atleast_2d(self.thresholds), self._finite_support(), cuts]
         nodes = self.base._nodes(_columns(places), region, effort)
         return replace(nodes, tails=self._new_tails(nodes.points, nodes.tails))
 
     def _even_nodes(self, cuts: Array | None, region: Sequence[Array], effort: Effort) -> Nodes:
         """Return nodes in segments that are spread evenly, and the base's beyond them."""
-        grid = self.thresholds[np.newaxis, :]
+        grid = np.atleast_2d(self.thresholds)
         edges = panels_between(grid, [self._finite_support(), cuts])
         edges = np.clip(edges, *region) if region else edges
         inner, outer = effort.split(edges.shape[1] - 1)
@@ -538,9 +513,10 @@ class Segmented(Distribution):
             np.where(beyond, self._new_tails(base.points, base.tails), 0.0),
             base.slack,
         )
-        middle = (self._sums[0] <= 0.5 * self._whole[0]).sum(axis=1)
+        middle = (self._sums[0] <= 0.5 * self._whole[0]).sum(axis=1, keepdims=True)
         points, lengths, tails, slack = map(joined_columns, zip(own, beside, strict=True))
-        centre = self.thresholds.take(middle, mode="clip")[:, np.newaxis]
+        middle = np.minimum(middle, grid.shape[1] - 1)
+        centre = np.take_along_axis(for_rows(grid, len(self)), middle, axis=1)
         first, last = grid[:, :1], grid[:, -1:]
         ends = [np.minimum(base.reach[:, :1], first), np.maximum(base.reach[:, 1:], last)]
         reach = np.concatenate(ends, axis=1)
@@ -553,7 +529,7 @@ class Segmented(Distribution):
         places = self._places(self._segment(0.5 * (starts + ends)))
         table = self._table[3:].take(places, axis=1)
         new, below, above, low, high = table[..., np.newaxis]
-        share = _share_behind(rule.panels(points), low, high)
+        share = share_behind(rule.panels(points), low, high)
         below = (below + new * share) / self._whole[0][:, :, np.newaxis]
         above = (above + new * (1.0 - share)) / self._whole[1][:, :, np.newaxis]
         tails = np.where(above < below, -above, below).reshape(len(self), -1)
@@ -563,7 +539,7 @@ class Segmented(Distribution):
         return self.base._first_edges()
 
     def _jumps(self) -> Array | None:
-        parts = [self.thresholds[np.newaxis, :], self._finite_support(), self.base._jumps()]
+        parts = [np.atleast_2d(self.thresholds), self._finite_support(), self.base._jumps()]
         return joined_kinks(parts, len(self))
 
     def _panel_edges(self, extra: Array | None = None) -> Array:
@@ -572,7 +548,7 @@ class Segmented(Distribution):
         return np.sort(np.concatenate(edges, axis=1), axis=1)
 
     def _kinks(self) -> Array | None:
-        parts = [self.thresholds[np.newaxis, :], self._finite_support(), self.base._kinks()]
+        parts = [np.atleast_2d(self.thresholds), self._finite_support(), self.base._kinks()]
         return joined_kinks(parts, len(self))
 
     def _finite_support(self) -> Array | None:
@@ -590,17 +566,3 @@ def _columns(parts: Sequence[Array | None]) -> Array:
 def keep_masses(base: Distribution, log_masses: Array) -> Array:
     """Leave masses as they are: with ``uniform=True``, difference quotients of the base's CDF."""
     return log_masses
-
-
-def _share_behind(points: Array, low: Array, high: Array) -> Array:
-    """Return how much of the length of a point's segment lies below it."""
-    with np.errstate(invalid="ignore"):
-        share = (points - low) / np.where(high > low, high - low, 1.0)
-    return np.minimum(np.maximum(share, 0.0), 1.0)
-
-
-def _log_minus(total: Array, part: Array) -> Array:
-    """Return log(exp(total) - exp(part)), -inf where nothing is left."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        left = total + np.log(-np.expm1(np.minimum(part - total, 0.0)))
-    return np.where(np.isnan(left), -np.inf, left)

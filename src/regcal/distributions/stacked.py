@@ -9,6 +9,7 @@ import numpy as np
 from regcal._validation import Array
 from regcal.distributions.base import Distribution
 from regcal.maps import RationalQuadraticSpline
+from regcal.maps.members import Members
 
 
 def concatenate(parts: Sequence[Distribution]) -> Distribution:
@@ -57,6 +58,17 @@ def joined(parts: Sequence[Distribution]) -> Distribution | None:
             return None
         setattr(whole, name, value)
     return whole
+
+
+def joint(parts: Sequence[Distribution], members: Members) -> Distribution | None:
+    """Return one batch that answers for the rows of all parts at once, or None if there is none.
+
+    Unlike what `joined` returns, it may refer to the parts' own maps: it is made to be asked.
+    """
+    first = type(parts[0])
+    if any(type(part) is not first for part in parts):
+        return None
+    return first._joint(parts, members) or joined(parts)
 
 
 def _equal(a: Any, b: Any) -> bool:

@@ -22,7 +22,9 @@ from regcal.distributions.base import (
     joined_kinks,
     log_normal_density,
 )
+from regcal.distributions.stacked import joint
 from regcal.maps import Curve, Path, log_change
+from regcal.maps.members import Members
 
 
 class Map(Protocol):
@@ -58,6 +60,15 @@ class _BasePath:
 
     def largest_spread(self) -> Array | None:
         return self.base._largest_spread()
+
+
+def joined_maps(maps: Sequence[Map], members: Members) -> Map | None:
+    """Return one map for the rows of several, or None if there is none."""
+    kind = type(maps[0])
+    if not hasattr(kind, "joined") or any(type(one) is not kind for one in maps):
+        return None
+    mapping: Map | None = kind.joined(maps, members)
+    return mapping
 
 
 class Transformed(ProbitDistribution):
@@ -101,6 +112,12 @@ class Transformed(ProbitDistribution):
 
     def _take(self, rows: np.ndarray) -> Self:
         return type(self)(self.base._take(rows), self.mapping.take(rows))
+
+    @classmethod
+    def _joint(cls, parts: Sequence["Transformed"], members: Members) -> "Transformed | None":
+        mapping = joined_maps([part.mapping for part in parts], members)
+        base = joint([part.base for part in parts], members)
+        return None if base is None or mapping is None else cls(base, mapping)
 
     def _row_work(self, n_points: int) -> int:
         return self.base._row_work(n_points) + self._curve.row_work(n_points)
@@ -183,8 +200,8 @@ class Transformed(ProbitDistribution):
         return self.base._jumps()
 
     def _probit_kinks(self) -> Array | None:
-        knots, kinks = self._curve.knots, self.base._probit_kinks()
-        places = [] if len(knots) == 0 else [knots[np.newaxis, :]]
+        knots, kinks = np.atleast_2d(self._curve.knots), self.base._probit_kinks()
+        places = [knots] if knots.shape[1] else []
         places += [] if kinks is None else [kinks]
         if not places:
             return None
@@ -192,8 +209,8 @@ class Transformed(ProbitDistribution):
         return self._curve(np.broadcast_to(z, (len(self), z.shape[1])))
 
     def _kinks(self) -> Array | None:
-        knots = self._curve.knots
-        if len(knots) == 0:
+        knots = np.atleast_2d(self._curve.knots)
+        if not knots.shape[1]:
             return self.base._kinks()
-        own = self.base._from_probit(np.broadcast_to(knots, (len(self), len(knots))))
+        own = self.base._from_probit(np.broadcast_to(knots, (len(self), knots.shape[1])))
         return joined_kinks([own, self.base._kinks()], len(self))

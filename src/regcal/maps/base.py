@@ -1,12 +1,14 @@
 """What a map offers, and what it asks of the rows that it is applied to."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from regcal._validation import Array
+from regcal.maps.members import Members
 
 # Images between which integrals along a curve have a panel: with three nodes each, moments of
 # smooth rows are right to 1e-8. Beyond the outermost there is a probability of 1e-38.
@@ -51,7 +53,7 @@ class Curve(Protocol):
 
     @property
     def knots(self) -> Array:
-        """Probits at which the curves are not smooth."""
+        """Probits at which the curves are not smooth, (n_knots,) or (n_rows, n_knots)."""
         ...
 
     @property
@@ -135,6 +137,70 @@ class ProbitMap(ABC):
     def take(self, rows: np.ndarray) -> Self:
         """Return itself: it holds nothing of single rows."""
         return self
+
+    @classmethod
+    def joined(cls, maps: Sequence["ProbitMap"], members: Members) -> Any:
+        """Return one map whose rows have several maps."""
+        return JoinedMaps(tuple(maps), members)
+
+    def row_work(self, n_points: int) -> int:
+        """Return how many temporary values a row with so many points costs."""
+        return 2 * n_points
+
+
+@dataclass(frozen=True)
+class JoinedMaps:
+    """Several maps, each for the rows that are its own."""
+
+    maps: tuple[ProbitMap, ...]
+    members: Members
+
+    def take(self, rows: np.ndarray) -> "JoinedMaps":
+        """Return the maps of some rows."""
+        return JoinedMaps(self.maps, self.members.take(rows))
+
+    def along(self, path: Path) -> "JoinedMaps":
+        """Return itself: maps do not depend on targets."""
+        return self
+
+    @property
+    def knots(self) -> Array:
+        """Points at which maps are not smooth, (n_rows, n_knots)."""
+        return self._of_rows([one.knots for one in self.maps])
+
+    @property
+    def smallest_slope(self) -> Array:
+        """The smallest slope of each row."""
+        return self.members.repeated([one.smallest_slope for one in self.maps])
+
+    def __call__(self, z: Array) -> Array:
+        """Return the image of each value, (n_rows, n_points)."""
+        return self.image_and_slope(z)[0]
+
+    def image_and_slope(self, z: Array) -> tuple[Array, Array]:
+        """Return the image of each value, and the slope there."""
+        z = for_rows(z, len(self.members))
+        image, slope = np.empty((2, *z.shape))
+        for one, rows in self.members.each(self.maps):
+            image[rows], slope[rows] = one.image_and_slope(z[rows])
+        return image, slope
+
+    def inverse(self, image: Array) -> Array:
+        """Return the values that are mapped to `image`."""
+        image = for_rows(image, len(self.members))
+        z = np.empty(image.shape)
+        for one, rows in self.members.each(self.maps):
+            z[rows] = one.inverse(image[rows])
+        return z
+
+    def panels(self) -> Array:
+        """Return probits, (n_rows, n_edges), between which integrals have a panel."""
+        return self._of_rows([one.panels()[0] for one in self.maps])
+
+    def _of_rows(self, places: list[Array]) -> Array:
+        """Return places of each row; those with fewer than others repeat their last."""
+        width = max(map(len, places))
+        return self.members.repeated([np.pad(p, (0, width - len(p)), "edge") for p in places])
 
     def row_work(self, n_points: int) -> int:
         """Return how many temporary values a row with so many points costs."""

@@ -1,11 +1,13 @@
 """Lines of the probit, one per row."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from regcal._validation import Array
 from regcal.maps.base import PANELS, Path
+from regcal.maps.members import Members
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,12 @@ class RowLines:
     def take(self, rows: np.ndarray) -> "RowLines":
         """Return the lines of some rows."""
         return RowLines(self.shift[rows], self.factor[rows])
+
+    @classmethod
+    def joined(cls, maps: Sequence["RowLines"], members: Members) -> "RowLines":
+        """Return the lines of several batches below each other."""
+        shift, factor = ([getattr(one, name) for one in maps] for name in ("shift", "factor"))
+        return cls(np.concatenate(shift), np.concatenate(factor))
 
     def along(self, path: Path) -> "RowLines":
         """Return itself: lines do not depend on targets."""

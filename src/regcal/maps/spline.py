@@ -16,37 +16,42 @@ Pair = tuple[Array, Array]
 _FEW = 2**12
 
 
-@dataclass(frozen=True)
 class Pieces:
     """Increasing curves between two knots each, straight beyond them.
 
     Where a share s of a piece's width is behind, its height is
-    ``first + s * (lead + more * s) / (1 + bend * s * (1 - s))``.
+    ``first + s * (lead + more * s) / (1 + bend * s * (1 - s))``, with the slope at the start, per
+    width, for a lead.
+
+    Parameters
+    ----------
+    table : ndarray of shape (6, ...)
+        Starts, inverse widths, first heights, leads, what is more, bends.
     """
 
-    start: Array
-    per_width: Array
-    first: Array
-    lead: Array  # the slope at the start, per width
-    more: Array
-    bend: Array
+    def __init__(self, table: Array) -> None:
+        self.table = table
+        self.start, self.per_width, self.first, self.lead, self.more, self.bend = table
 
     @classmethod
     def between(cls, places: Pair, heights: Pair, slopes: Pair) -> "Pieces":
         """Return the pieces between pairs of knots."""
-        width = places[1] - places[0]
-        rise = heights[1] - heights[0]
-        lead = slopes[0] * width
-        bend = slopes[1] * width
+        width, rise = places[1] - places[0], heights[1] - heights[0]
+        pieces = cls(np.empty((6, *slopes[0].shape)))
+        pieces.start[...], pieces.first[...] = places[0], heights[0]
+        np.divide(1.0, width, out=pieces.per_width)
+        lead, bend = pieces.lead, pieces.bend
+        np.multiply(slopes[0], width, out=lead)
+        np.multiply(slopes[1], width, out=bend)
         bend += lead
         bend /= rise
         bend -= 2.0
-        return cls(places[0], 1.0 / width, heights[0], lead, rise - lead, bend)
+        np.subtract(rise, lead, out=pieces.more)
+        return pieces
 
     def take(self, number: np.ndarray) -> "Pieces":
         """Return a piece for each number; pieces are counted row by row of the arrays."""
-        parts = (self.start, self.per_width, self.first, self.lead, self.more, self.bend)
-        return Pieces(*(part.ravel().take(number) for part in parts))
+        return Pieces(self.table.reshape(len(self.table), -1).take(number, axis=1))
 
     def _share(self, place: Array) -> tuple[Array, Array, Array]:
         """Return the share of the piece behind each place, what is beyond it, the denominator."""

@@ -5,9 +5,10 @@ when eta increases along each row's own path t -> (u(t), t); `regcal.maps.surfac
 sure of it row by row.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.interpolate import RectBivariateSpline
@@ -16,8 +17,10 @@ from regcal._caching import WithoutCaches
 from regcal._validation import Array
 from regcal.maps.axis import LINEAR, Axis
 from regcal.maps.base import Chain, Curve, MappedPath, Path, ProbitMap
+from regcal.maps.members import Members
 from regcal.maps.scale import IDENTITY
-from regcal.maps.surface_curves import LARGEST_BEND, N_KNOTS, SMALLEST_SLOPE, SurfaceCurves
+from regcal.maps.spline import count_reached
+from regcal.maps.surface_curves import LARGEST_BEND, N_KNOTS, SMALLEST_SLOPE, Ends, SurfaceCurves
 
 # Beyond this share of the box the distance of the knots grows.
 _DENSE_SHARE = 2 / 3
@@ -83,13 +86,20 @@ class Surface(WithoutCaches):
         """Return itself: it holds nothing of single rows."""
         return self
 
+    @classmethod
+    def joined(cls, maps: Sequence["Surface"], members: Members) -> "JoinedSurfaces | None":
+        """Return one map whose rows follow several surfaces, if all of them start gently."""
+        if not all(one._starts_gently for one in maps):
+            return None
+        return JoinedSurfaces(tuple(one.table for one in maps), members)
+
     def along(self, path: Path) -> Curve:
         """Return the curves that rows follow, increasing by construction.
 
         A gentle start is part of the table, which is faster; any other is applied before.
         """
         if self._starts_gently:
-            return SurfaceCurves(self.table, self.slopes, path)
+            return SurfaceCurves(self.table, path)
         alone = replace(self, start=IDENTITY)
         return Chain(self.start, alone.along(MappedPath(path, self.start)))
 
@@ -107,13 +117,14 @@ class Surface(WithoutCaches):
 class SurfaceTable(WithoutCaches):
     """A map at fixed knots along u, and linear between many targets along t."""
 
-    z: Array  # probit of the base at each knot
+    z: Array  # probit of the base at each knot, (1, n_knots)
     u: Array
     start_slope: Array  # du / dz
     h: Array  # h, dh/du and dh/dt, each at knots × targets, one after the other
     targets: tuple[float, float, int]  # the first place, the number per unit, how many
     axis: Axis
     ends: tuple[float, float]
+    slopes: tuple[float, float]
 
     @classmethod
     def of(cls, surface: Surface) -> "SurfaceTable":
@@ -132,30 +143,42 @@ class SurfaceTable(WithoutCaches):
         )
         per_unit = (n_targets - 1) / float(surface.t[-1] - surface.t[0])
         places = (float(surface.t[0]), per_unit, n_targets)
-        return cls(z, u, slope, h, places, surface.axis, surface.ends)
+        z, u, slope = (values[np.newaxis, :] for values in (z, u, slope))
+        return cls(z, u, slope, h, places, surface.axis, surface.ends, surface.slopes)
+
+    @cached_property
+    def end_slopes(self) -> Array:
+        """The slope d eta / dz below and above the box, (1, 2)."""
+        return np.array([self.slopes]) * self.start_slope[:, [0, -1]]
+
+    @cached_property
+    def numbers(self) -> Array:
+        """Knots, their places and slopes, end slopes and targets, in one row."""
+        parts = self.z, self.u, self.start_slope, self.end_slopes, np.array([self.targets])
+        return np.concatenate(parts, axis=1)
 
     @cached_property
     def _guide(self) -> tuple[np.ndarray, int]:
         """The number of inner knots before each cell of probits, and the most in one cell."""
-        cells = self._cells(self.z[1:-1])
+        cells = self._cells(self.z[0, 1:-1])
         return np.searchsorted(cells, np.arange(_N_CELLS)), int(np.bincount(cells).max())
 
     def _cells(self, z: Array) -> np.ndarray:
         """Return equally wide cells between the first and the last inner knot."""
-        low, high = float(self.z[1]), float(self.z[-2])
+        low, high = float(self.z[0, 1]), float(self.z[0, -2])
         place = np.minimum(np.maximum(z, low), high)
         place -= low
         place *= (_N_CELLS - 1) / (high - low)
         return place.astype(np.intp)
 
-    def piece(self, z: Array) -> np.ndarray:
-        """Return the number of the knot at which the piece of each probit starts.
+    def piece(self, z: Array, rows: slice) -> np.ndarray:
+        """Return the number of the knot at which the piece of each probit of some rows starts.
 
         What is before the first knot belongs to the first piece, and so at the end.
         """
         before, crowd = self._guide
         if crowd > _LARGEST_CROWD:
-            return np.searchsorted(self.z[1:-1], z, side="right")
+            return np.searchsorted(self.z[0, 1:-1], z, side="right")
         number = before.take(self._cells(z))
         for _ in range(crowd):
             number += self._ends.take(number) <= z
@@ -164,18 +187,11 @@ class SurfaceTable(WithoutCaches):
     @cached_property
     def _ends(self) -> Array:
         """Where pieces end; the last one never does."""
-        return np.append(self.z[1:-1], np.nan)
+        return np.append(self.z[0, 1:-1], np.nan)
 
     def _cell(self, knots: np.ndarray, t: Array) -> tuple[np.ndarray, Array, Array]:
         """Return the table's cell of each point, the place in it, and the place in the table."""
-        first, per_unit, count = self.targets
-        place = self.axis(t) - first
-        place *= per_unit
-        inside = np.minimum(np.maximum(place, 0.0), count - 1.0)
-        cell = inside.astype(np.intp)
-        inside -= cell
-        cell += knots * (count + 1)
-        return cell, inside, place
+        return _cells_at(self.axis(t), knots, *self.targets)
 
     def value(self, knots: np.ndarray, t: Array) -> Array:
         """Return h at knots and targets; targets outside the box are moved onto its edge."""
@@ -198,16 +214,134 @@ class SurfaceTable(WithoutCaches):
             return 0.0
         first, per_unit, count = self.targets
         targets = self.axis.inverse(first + np.append(np.arange(count), count - 1) / per_unit)
-        steepest = np.tile(self.axis.slope(targets), len(self.start_slope))
-        fall = -h_t * steepest / np.repeat(self.start_slope, count + 1)
+        steepest = np.tile(self.axis.slope(targets), N_KNOTS)
+        fall = -h_t * steepest / np.repeat(self.start_slope[0], count + 1)
         falling = fall > 0
         return float(np.min(room[falling] / fall[falling])) if falling.any() else np.inf
 
 
+@dataclass(frozen=True)
+class JoinedTables:
+    """Tables of several maps, each for the rows that are its own."""
+
+    tables: tuple[SurfaceTable, ...]
+    members: Members
+
+    @cached_property
+    def _rows(self) -> Array:
+        """The numbers of each row's table, (n_rows, n_numbers)."""
+        rows = np.concatenate([table.numbers for table in self.tables])
+        return self.members.repeated(rows)
+
+    @property
+    def z(self) -> Array:
+        """The probit of the base at each knot, (n_rows, n_knots)."""
+        return self._rows[:, :N_KNOTS]
+
+    @property
+    def u(self) -> Array:
+        """The place of each knot, (n_rows, n_knots)."""
+        return self._rows[:, N_KNOTS : 2 * N_KNOTS]
+
+    @property
+    def start_slope(self) -> Array:
+        """The slope du / dz at each knot, (n_rows, n_knots)."""
+        return self._rows[:, 2 * N_KNOTS : 3 * N_KNOTS]
+
+    @property
+    def end_slopes(self) -> Array:
+        """The slope d eta / dz below and above the box, (n_rows, 2)."""
+        return self._rows[:, -5:-3]
+
+    @cached_property
+    def _targets(self) -> tuple[Array, Array, np.ndarray]:
+        """The first place, the number per unit and how many there are, each (n_rows, 1)."""
+        first, per_unit, count = self._rows.T[-3:, :, np.newaxis]
+        return first, per_unit, count.astype(np.intp)
+
+    @property
+    def ends(self) -> Ends:
+        """Targets beyond which nothing is seen, of all rows or each: (n_rows,)."""
+        ends = [table.ends for table in self.tables]
+        if all(one == ends[0] for one in ends):
+            return ends[0]
+        low, high = self.members.repeated(ends).T
+        return low, high
+
+    @property
+    def widest_safe_spread(self) -> Array:
+        """The largest dt/dz for which eta increases along every path in the box, (n_rows,)."""
+        return self.members.repeated([table.widest_safe_spread for table in self.tables])
+
+    def piece(self, z: Array, rows: slice) -> np.ndarray:
+        """Return the number of the knot at which the piece of each probit of some rows starts."""
+        return count_reached(self.z[rows, 1:-1], z)
+
+    def value(self, knots: np.ndarray, t: Array) -> Array:
+        """Return h at knots and targets, knots × rows."""
+        h = np.empty(t.shape)
+        for table, rows in self.members.each(self.tables):
+            h[:, rows] = table.value(knots, t[:, rows])
+        return h
+
+    def gradient(self, knots: np.ndarray, t: Array) -> tuple[Array, Array, Array]:
+        """Return h, dh/du and dh/dt, rows × knots."""
+        places, slopes = self._on_axes(t)
+        cell, share, place = _cells_at(places, knots, *self._targets)
+        left, right = np.empty((2, 3, *t.shape))
+        for table, rows in self.members.each(self.tables):
+            left[:, rows] = table.h.take(cell[rows], axis=1)
+            right[:, rows] = table.h.take(cell[rows] + 1, axis=1)
+        h, h_u, h_t = _weighted(left, right, share)
+        h_t[(place < 0.0) | (place > self._targets[2] - 1.0)] = 0.0
+        return h, h_u, h_t if slopes is None else h_t * slopes
+
+    def _on_axes(self, t: Array) -> tuple[Array, Array | None]:
+        """Return the places of targets, rows × knots, and the slopes there unless all are 1."""
+        if all(table.axis.linear for table in self.tables):
+            return t, None
+        places, slopes = np.empty((2, *t.shape))
+        for table, rows in self.members.each(self.tables):
+            places[rows], slopes[rows] = table.axis(t[rows]), table.axis.slope(t[rows])
+        return places, slopes
+
+
+@dataclass(frozen=True)
+class JoinedSurfaces:
+    """Several surfaces, each for the rows that are its own."""
+
+    tables: tuple[SurfaceTable, ...]
+    members: Members
+
+    def take(self, rows: np.ndarray) -> "JoinedSurfaces":
+        """Return the map of some rows."""
+        return JoinedSurfaces(self.tables, self.members.take(rows))
+
+    def along(self, path: Path) -> Curve:
+        """Return the curves that rows follow, increasing by construction."""
+        return SurfaceCurves(JoinedTables(self.tables, self.members), path)
+
+
+def _cells_at(
+    places: Array, knots: np.ndarray, first: Any, per_unit: Any, count: Any
+) -> tuple[np.ndarray, Array, Array]:
+    """Return the cell of each place at a knot, the place in it, and the place in the table."""
+    place = places - first
+    place *= per_unit
+    inside = np.minimum(np.maximum(place, 0.0), count - 1.0)
+    cell = inside.astype(np.intp)
+    inside -= cell
+    cell += knots * (count + 1)
+    return cell, inside, place
+
+
 def _between(tables: Array, cell: np.ndarray, share: Array) -> Array:
     """Return values of tables, (n_tables, ...), linear between a cell and the next."""
-    left = tables.take(cell, axis=1)
-    right = tables.take(cell + 1, axis=1)
+    return _weighted(tables.take(cell, axis=1), tables.take(cell + 1, axis=1), share)
+
+
+def _weighted(left: Array, right: Array, share: Array) -> Array:
+    """Return values a share of the way from left to right, in the place of those on the right."""
     right -= left
     right *= share
     right += left

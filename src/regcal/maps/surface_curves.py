@@ -13,10 +13,13 @@ import numpy as np
 
 from regcal._validation import Array
 from regcal.maps.base import PANELS, Path, for_rows
-from regcal.maps.spline import Pieces
+from regcal.maps.spline import Pair, Pieces
 
 if TYPE_CHECKING:
-    from regcal.maps.surface import SurfaceTable
+    from regcal.maps.surface import JoinedTables, SurfaceTable
+
+# Targets beyond which nothing is seen: of all rows, or one for each, (n_rows,).
+Ends = tuple[float | Array, float | Array]
 
 # Share of the base's own slope that a curve keeps at least.
 # benchmarks/PARTS.md, "slope": 1e-4 costs 0.008 nats (gpc) and 0.005 (gp-density); no set gains.
@@ -24,6 +27,9 @@ SMALLEST_SLOPE = 0.02
 
 # Knots on a row's path.
 N_KNOTS = 49
+
+_OUTERMOST = np.isin(np.arange(N_KNOTS), [0, N_KNOTS - 1])[:, np.newaxis]
+ALL_KNOTS = np.arange(N_KNOTS)[np.newaxis, :]
 
 # A curve is well described by its knots if its slope is nowhere so many times the mean slope
 # between two of them.
@@ -46,12 +52,12 @@ _BLOCK = 2**14
 class Knots:
     """Values of increasing curves at knots, knots × rows, and which of them were increasing."""
 
-    table: "SurfaceTable"
+    table: "SurfaceTable | JoinedTables"
     eta: Array
     kept: np.ndarray
 
     @classmethod
-    def increasing(cls, table: "SurfaceTable", h: Array, t: Array) -> "Knots":
+    def increasing(cls, table: "SurfaceTable | JoinedTables", h: Array, t: Array) -> "Knots":
         """Return curves through u + h that keep at least a share of the slope of u.
 
         ``eta - share * u`` is put halfway between its running maximum from the left and its
@@ -59,12 +65,15 @@ class Knots:
         Knots whose targets t lie beyond an end yield to those that are seen: what the map says
         there, where it has learnt nothing, must not change the probability of the end.
         """
-        excess = h + ((1.0 - SMALLEST_SLOPE) * table.u)[:, np.newaxis]
+        excess = h + (1.0 - SMALLEST_SLOPE) * table.u.T
+        if (excess[1:] >= excess[:-1]).all():
+            excess += SMALLEST_SLOPE * table.u.T
+            return cls(table, excess, np.ones(excess.shape, dtype=bool))
         rising, falling = _running_extremes(excess, t, table.ends)
         kept = (rising == falling) & (rising == excess)
         rising += falling
         rising *= 0.5
-        rising += (SMALLEST_SLOPE * table.u)[:, np.newaxis]
+        rising += SMALLEST_SLOPE * table.u.T
         return cls(table, rising, kept)
 
     def slope(self, k: np.ndarray, own: Array) -> Array:
@@ -74,21 +83,38 @@ class Knots:
         between two probits that are next to each other.
         """
         numbers = _numbers(k)
-        left, right = self._secants.take(numbers), self._secants.take(numbers + len(k))
-        smallest = SMALLEST_SLOPE * self.table.start_slope.take(k)
-        usual = (own > smallest) & (own < LARGEST_BEND * np.maximum(left, right))
+        secants = self._secants.take(numbers), self._secants.take(numbers + len(k))
+        smallest = SMALLEST_SLOPE * of_rows(self.table.start_slope, k)
         # at the ends the own slope is used: that of the straight line beyond
-        kept = (self.kept.ravel().take(numbers) & usual) | (k == 0) | (k == N_KNOTS - 1)
-        return np.maximum(np.where(kept, own, 2 * left * right / (left + right)), smallest)
+        ends = (k == 0) | (k == N_KNOTS - 1)
+        return _usual(own, secants, self.kept.ravel().take(numbers), ends, smallest)
+
+    def slopes(self, own: Array) -> Array:
+        """Return the slopes at all knots, knots × rows, as `slope` does."""
+        secants, smallest = self._secants, SMALLEST_SLOPE * self.table.start_slope.T
+        return _usual(own, (secants[:-1], secants[1:]), self.kept, _OUTERMOST, smallest)
 
     @cached_property
     def _secants(self) -> Array:
         """The mean slopes before all knots and after the last; the end ones have no other."""
-        secants = np.diff(self.eta, axis=0) / np.diff(self.table.z)[:, np.newaxis]
-        return np.concatenate([secants[:1], secants, secants[-1:]])
+        z, secants = self.table.z.T, np.empty((N_KNOTS + 1, self.eta.shape[1]))
+        np.divide(self.eta[1:] - self.eta[:-1], z[1:] - z[:-1], out=secants[1:-1])
+        secants[0], secants[-1] = secants[1], secants[-2]
+        return secants
 
 
-def _running_extremes(excess: Array, t: Array, ends: tuple[float, float]) -> tuple[Array, Array]:
+def _usual(own: Array, secants: Pair, kept: np.ndarray, ends: np.ndarray, smallest: Array) -> Array:
+    """Return own slopes of knots that were kept and are usual, or are ends; else of neighbours."""
+    left, right = secants
+    used = (own > smallest) & (own < LARGEST_BEND * np.maximum(left, right))
+    used &= kept
+    used |= ends
+    if not used.all():
+        own = np.where(used, own, 2 * left * right / (left + right))
+    return np.maximum(own, smallest)
+
+
+def _running_extremes(excess: Array, t: Array, ends: Ends) -> tuple[Array, Array]:
     """Return the maximum from the left and the minimum from the right, down the columns.
 
     Below the lower end both are the minimum from the right, above the upper one both are the
@@ -104,6 +130,15 @@ def _running_extremes(excess: Array, t: Array, ends: tuple[float, float]) -> tup
     rising = np.maximum.accumulate(np.where(below, -np.inf, excess), axis=0)
     falling = np.minimum.accumulate(np.where(above, np.inf, excess)[::-1], axis=0)[::-1]
     return np.where(below, falling, rising), np.where(above, rising, falling)
+
+
+def of_rows(values: Array, k: np.ndarray) -> Array:
+    """Return values at knots `k` of each row, from those of each row or of all: (n or 1, knots)."""
+    if k is ALL_KNOTS:
+        return values
+    if len(values) == 1:
+        return values[0].take(k)
+    return values.ravel().take(k + np.arange(0, values.size, N_KNOTS)[:, np.newaxis])
 
 
 def at_knots(table: np.ndarray, k: np.ndarray) -> np.ndarray:
@@ -124,16 +159,13 @@ class SurfaceCurves:
 
     Parameters
     ----------
-    table : SurfaceTable
-        The surface at its knots.
-    slopes : tuple of float
-        d eta / d u below and above the box.
+    table : SurfaceTable or JoinedTables
+        The surface at its knots; of several surfaces, each row has the knots of its own.
     path : Path
         The rows.
     """
 
-    table: "SurfaceTable"
-    slopes: tuple[float, float]
+    table: "SurfaceTable | JoinedTables"
     path: Path
 
     smallest_slope = None
@@ -141,16 +173,16 @@ class SurfaceCurves:
     @property
     def knots(self) -> Array:
         """Probits of the base at the knots."""
-        return self.table.z
+        z = self.table.z
+        return z[0] if len(z) == 1 else z
 
     def panels(self) -> Array:
-        """Return the knots, and as many probits on either side as it takes: (1, n_edges)."""
+        """Return the knots, and as many probits on either side as it takes."""
         z, eta = self.table.z, self._knots.eta
-        slopes = np.array(self.slopes) * self.table.start_slope[[0, -1]]
         missing = max(0.0, PANELS[-1] + eta[0].max(), PANELS[-1] - eta[-1].min())
         images = _TAIL_PANEL * np.arange(1, 2 + int(missing / _TAIL_PANEL))
-        steps = images / slopes[:, np.newaxis]
-        return np.concatenate([z[0] - steps[0, ::-1], z, z[-1] + steps[1]])[np.newaxis, :]
+        below, above = (images / self.table.end_slopes[:, end, np.newaxis] for end in (0, 1))
+        return np.concatenate([z[:, :1] - below[:, ::-1], z, z[:, -1:] + above], axis=1)
 
     def row_work(self, n_points: int) -> int:
         """Return how many temporary values a row with so many points costs."""
@@ -189,61 +221,73 @@ class SurfaceCurves:
             return np.zeros(len(self.path), dtype=bool)
         return spread <= self.table.widest_safe_spread
 
-    def _follow(self, k: np.ndarray) -> tuple[Array, Array]:
-        """Return eta and its slope at knots number `k`, as the map has them."""
+    def _follow(self, k: np.ndarray) -> tuple[Array, Array, Array]:
+        """Return h, the slope of eta and the target at knots number `k`, as the map has them."""
         table = self.table
-        t, spread = self.path.trace(table.z.take(k))
+        t, spread = self.path.trace(for_rows(of_rows(table.z, k), len(self.path)))
         h, slope, h_t = table.gradient(k, t)
-        start_slope = table.start_slope.take(k)
         slope += 1.0
-        slope *= start_slope
+        slope *= of_rows(table.start_slope, k)
         with np.errstate(over="ignore", invalid="ignore"):
             # not a number in a hole of the base, where neighbouring knots decide
             slope += h_t * spread
-        for end, tail in ((0, self.slopes[0]), (N_KNOTS - 1, self.slopes[1])):
-            slope = np.where(k == end, tail * start_slope, slope)
-        h += table.u.take(k)
-        return h, slope
+        below, above = table.end_slopes[:, :1], table.end_slopes[:, 1:]
+        slope = np.where(k == 0, below, np.where(k == N_KNOTS - 1, above, slope))
+        return h, slope, t
+
+    @cached_property
+    def _followed(self) -> tuple[Knots, Array]:
+        """All knots, and the slopes that the map has there, rows × knots."""
+        h, slope, t = self._follow(ALL_KNOTS)
+        return Knots.increasing(self.table, h.T, t.T), slope
 
     @cached_property
     def _knots(self) -> Knots:
+        if self._few_rows:
+            return self._followed[0]
         table = self.table
-        t = self.path.targets(for_rows(table.z[np.newaxis, :], len(self.path))).T
-        return Knots.increasing(table, table.value(np.arange(N_KNOTS)[:, np.newaxis], t), t)
+        t = self.path.targets(for_rows(table.z, len(self.path))).T
+        return Knots.increasing(table, table.value(ALL_KNOTS.T, t), t)
 
     @cached_property
     def _all_pieces(self) -> Pieces:
         """The pieces between all knots, pieces × rows."""
-        k = for_rows(np.arange(N_KNOTS)[np.newaxis, :], len(self.path))
-        _, own = self._follow(k)
-        slope = np.ascontiguousarray(self._knots.slope(k, own).T)
-        z = for_rows(self.table.z[np.newaxis, :], len(self.path)).T
+        own = self._followed[1] if self._few_rows else self._follow(ALL_KNOTS)[1]
+        slope = self._knots.slopes(np.ascontiguousarray(own.T))
+        z = for_rows(self.table.z, len(self.path)).T
         eta = self._knots.eta
         return Pieces.between((z[:-1], z[1:]), (eta[:-1], eta[1:]), (slope[:-1], slope[1:]))
 
+    @property
+    def _few_rows(self) -> bool:
+        """Whether all knots of all rows are had at once."""
+        return len(self.path) * N_KNOTS <= _FEW_ETAS
+
     def _few(self, points: Array) -> bool:
-        """Tell whether there are few points, of many rows: one row's knots are had at once."""
-        return points.shape[1] < _FEW_POINTS and len(points) * N_KNOTS > _FEW_ETAS
+        """Tell whether there are few points, of many rows."""
+        return points.shape[1] < _FEW_POINTS and not self._few_rows
 
     def _few_pieces(self, k: np.ndarray) -> Pieces:
         """Return the pieces after knots `k`, without all other knots if no row is folded."""
-        (e0, d0), (e1, d1) = self._follow(k), self._follow(k + 1)
-        if not self._safe.all():
+        (h0, d0, _), (h1, d1, _) = self._follow(k), self._follow(k + 1)
+        if self._safe.all():
+            e0, e1 = h0 + of_rows(self.table.u, k), h1 + of_rows(self.table.u, k + 1)
+        else:
             knots = self._knots
             e0, e1 = at_knots(knots.eta, k), at_knots(knots.eta, k + 1)
             d0, d1 = knots.slope(k, d0), knots.slope(k + 1, d1)
-        ends = self.table.z.take(k), self.table.z.take(k + 1)
+        ends = of_rows(self.table.z, k), of_rows(self.table.z, k + 1)
         return Pieces.between(ends, (e0, e1), (d0, d1))
 
     def _located(self, z: Array) -> Iterator[tuple[slice, Pieces]]:
         """Yield the pieces in which probits of the base lie, for some rows at a time."""
         if self._few(z):
-            yield slice(None), self._few_pieces(self.table.piece(z))
+            yield slice(None), self._few_pieces(self.table.piece(z, slice(None)))
             return
         n_rows = max(1, _BLOCK // max(1, z.shape[1]))
         for start in range(0, len(z), n_rows):
             rows = slice(start, start + n_rows)
-            numbers = self.table.piece(z[rows])
+            numbers = self.table.piece(z[rows], rows)
             numbers *= len(self.path)
             numbers += np.arange(len(self.path))[rows, np.newaxis]
             yield rows, self._all_pieces.take(numbers)

@@ -21,7 +21,7 @@ from regcal.metrics.statements import (
     Statements,
     Thresholds,
 )
-from regcal.metrics.thresholds import DEFAULT_THRESHOLDS, thresholds_for
+from regcal.metrics.thresholds import DEFAULT_THRESHOLDS, thresholds_for, told_by_rows
 from regcal.outcomes import Outcomes
 
 # Values of which P(Y = t) is judged: so many at most, each of at least this share of outcomes.
@@ -185,7 +185,8 @@ def joint_calibration_test(
     dist : Distribution or anything `as_distribution` takes
         One predictive distribution per target.
     thresholds : int, grid or array-like, default=QuantileGrid(16)
-        As calibrators take them.
+        As calibrators take them. Those beyond what was seen, such as after the end of follow-up,
+        are left out; an error says so if none are left.
     sample_weight : array-like of shape (n_rows,), optional
     n_simulations : int, default=999
         Number of simulated calibrated data sets.
@@ -248,8 +249,10 @@ def _thresholds(rows: JudgedRows, dist: Distribution, seen: Coarsening, spec: An
     """Return statements at thresholds, and on the mean from these and from the outcomes' range."""
     weights = rows.weights
     judged = thresholds_for(spec, rows.outcomes, weights)
+    judged = judged[told_by_rows(rows.outcomes, dist, judged)]
     others = [thresholds_for(DEFAULT_THRESHOLDS, rows.outcomes, weights), _ends(rows.outcomes)]
     grid = np.unique(np.concatenate([judged, *others]))
+    grid = grid[told_by_rows(rows.outcomes, dist, grid)]
     predicted = np.clip(dist.cdf(grid[np.newaxis, :]), 0.0, 1.0)
     return Thresholds(rows, grid, np.searchsorted(grid, judged), seen.around(predicted))
 

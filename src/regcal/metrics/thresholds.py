@@ -109,9 +109,19 @@ def _estimated(
     told = information.sum(axis=1) > 0
     _refuse_untold(thresholds, told, outcomes)
     method = "Kaplan-Meier" if _one_sided(outcomes) else "Turnbull's estimate"
-    method += f" within bins{_untold_in_words(thresholds, told)}"
+    method += f" within bins{untold_in_words(thresholds[~told])}"
     note = f"{seen_in_words(outcomes)}: frequencies by {method}"
     return Forecasts(thresholds, predicted, happened, weights, information, method, note)
+
+
+def told_by_rows(outcomes: Outcomes, dist: Distribution, thresholds: Array) -> np.ndarray:
+    """Return at which thresholds rows tell how often y <= t; that they do at none is an error."""
+    if outcomes.exact_rows.all():
+        return np.ones(len(thresholds), dtype=bool)
+    ends = Ends(outcomes, dist)
+    told = np.array([ends.tell(t) for t in thresholds])
+    _refuse_untold(thresholds, told, outcomes)
+    return told
 
 
 def _refuse_untold(thresholds: Array, told: np.ndarray, outcomes: Outcomes) -> None:
@@ -124,11 +134,11 @@ def _refuse_untold(thresholds: Array, told: np.ndarray, outcomes: Outcomes) -> N
         raise ValueError(msg)
 
 
-def _untold_in_words(thresholds: Array, told: np.ndarray) -> str:
+def untold_in_words(untold: Array) -> str:
     """Return at which thresholds nothing is known, if there are any."""
-    if told.all():
+    if len(untold) == 0:
         return ""
-    return f"; nothing is known at {_listed(thresholds[~told])}, beyond what was seen"
+    return f"; nothing is known at {_listed(untold)}, beyond what was seen"
 
 
 def _listed(thresholds: Array) -> str:

@@ -161,7 +161,6 @@ class OnlineCalibrator(Auditable, BaseEstimator):
             return self
         observed = self.tracks_[0].observed
         rows = observed.calibrator.checked_rows(dist, y, sample_weight, covariates)
-        observed.check(rows)
         self._follow(rows, times[used])
         # copied, since the caller may use the arrays for the next batch
         self.waiting_ = (*self.waiting_, rows.take(np.arange(len(rows))))

@@ -78,8 +78,9 @@ class Track:
         elif self.wanted() <= 0 and _teaches(self.observed):
             # what it is worth is told by the scores of the rows to come, not by its own
             own, seen = clone(self.observed.calibrator), self.observed
-            own.warn_of_impossible(seen.n_possible, seen.n_rows, seen.rows_as_given)
+            own.warn_of_impossible(seen.n_possible, seen.n_rows)
             self.fitted, self.new = own._learn(seen.after(self.fitted)), 0.0
+            own.warn_of_lost(seen.rows_as_given)
 
     def latent(self, rows: HeldOut) -> Distribution:
         """Return predictions of rows before they are seen through a support."""

@@ -22,7 +22,6 @@ from regcal.calibrators import AutoCalibrator, Calibrator, calibrator_names, get
 from regcal.calibrators.base import fitted_copy, given_support, refuse_censoring_beyond
 from regcal.calibrators.few_rows import warn_of_few_rows
 from regcal.calibrators.held_out import HeldOut
-from regcal.calibrators.support import Support
 from regcal.calibrators.targets import Targets
 from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Mixture
@@ -30,7 +29,9 @@ from regcal.outcomes import Outcomes
 from regcal.regressor._answers import at_thresholds, library_of, like_rows
 from regcal.regressor._folds import (
     as_weights,
+    asked_support,
     check_outcome_data,
+    check_support,
     check_table,
     input_tags,
     numbers_of,
@@ -259,6 +260,7 @@ class CalibratedRegressorCV(
             raise ValueError(msg)
         sample_weight = as_weights(sample_weight, len(y))
         weights = np.ones(len(y)) if sample_weight is None else sample_weight
+        check_support(self, seen, weights)
         with Progress(type(self).__name__, self.verbose) as progress:
             if isinstance(self.estimator, FrozenEstimator):
                 known = self._covariates_of(X), rows_together([], groups)
@@ -329,14 +331,14 @@ class CalibratedRegressorCV(
         refuse_censoring_beyond(pooled.counted())
         calibrator = self._resolved_calibrator(pooled)
         possible = pooled.through(self.support_).n_possible
-        calibrator.warn_of_impossible(possible, len(pooled), pooled)
+        calibrator.warn_of_impossible(possible, len(pooled))
         parts = [part.counted() for part in (held_out if self.ensemble_ else [pooled])]
         self._warn_of_constant(parts)
         fitted = Parallel(n_jobs=self.n_jobs)(
             delayed(fitted_copy)(calibrator, part, self.support_) for part in parts
         )
         for one, part in zip(fitted, parts, strict=True):
-            one.warn_of_disagreement(part)
+            one.warn_of_disagreement(part, Targets.of_outcomes(part.seen, part.weights))
         return [CalibratedModel(*pair) for pair in zip(models, fitted, strict=True)]
 
     def _warn_of_few_rows(self) -> None:
@@ -363,21 +365,15 @@ class CalibratedRegressorCV(
         calibrator = get_calibrator(self.calibrator) if named else self.calibrator
         if self.verbose and calibrator.get_params(deep=False).get("verbose") == 0:
             calibrator = clone(calibrator).set_params(verbose=self.verbose)
-        self.support_ = self._resolved_support(calibrator, pooled.counted())
-        if pooled.counted().constant or not isinstance(calibrator, AutoCalibrator):
+        rows = pooled.counted()
+        # of all outcomes, so that no fold has another
+        targets = Targets.of_outcomes(rows.seen, rows.weights)
+        self.support_ = targets.seen_through(*asked_support(self)).support
+        if rows.constant or not isinstance(calibrator, AutoCalibrator):
             self.__dict__.pop("selection_", None)  # of an earlier fit
             return calibrator
         self.selection_ = given_support(clone(calibrator), self.support_)
-        return self.selection_.select_rows(pooled.counted())
-
-    def _resolved_support(self, calibrator: Calibrator, pooled: HeldOut) -> Support:
-        """Return the support of all outcomes, so that no fold has another."""
-        own = calibrator.get_params(deep=False)
-        wanted = {"support": self.support, "step": self.step}
-        for name, default in (("support", "auto"), ("step", None)):
-            if isinstance(wanted[name], type(default)) and wanted[name] == default:
-                wanted[name] = own.get(name)
-        return Targets.of_outcomes(pooled.seen, pooled.weights).seen_through(**wanted).support
+        return self.selection_.select_rows(rows)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where metadata given to `fit` go."""

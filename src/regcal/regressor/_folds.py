@@ -34,6 +34,7 @@ from regcal._validation import (
     check_weights,
     refuse_masked,
 )
+from regcal.calibrators.support import Support
 from regcal.outcomes import Outcomes, has_fields, is_interval_data
 
 Fold = tuple[np.ndarray, np.ndarray]
@@ -125,6 +126,23 @@ def check_outcome_data(owner: Any, X: Any, y: Any) -> tuple[Any, Any, Outcomes]:
     X = check_table(owner, X, reset=True)
     check_consistent_length(X, seen.lower)
     return X, y if has_fields(y) else seen.values, seen
+
+
+def asked_support(model: Any) -> tuple[Any, Any]:
+    """Return the support and the step that a model asks for or, where not, its calibrator."""
+    wanted = [model.support, model.step]
+    if not isinstance(model.calibrator, str):
+        own = model.calibrator.get_params(deep=False)
+        for k, (name, default) in enumerate((("support", "auto"), ("step", None))):
+            if isinstance(wanted[k], type(default)) and wanted[k] == default:
+                wanted[k] = own.get(name)
+    return wanted[0], wanted[1]
+
+
+def check_support(model: Any, seen: Outcomes, weights: Array) -> None:
+    """Refuse outcomes that count and lie outside the support that was given."""
+    counted = np.flatnonzero(weights)
+    Support.given(*asked_support(model)).check(seen[counted], counted)
 
 
 def takes_outcomes(estimator: Any) -> bool:

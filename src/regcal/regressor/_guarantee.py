@@ -27,6 +27,7 @@ from regcal.regressor._folds import (
     Fold,
     as_weights,
     check_outcome_data,
+    check_support,
     make_folds,
     route_metadata,
     rows_of_params,
@@ -475,8 +476,9 @@ def fit_with_guarantee(
     assert guarantee is not None
     X, y, seen = check_outcome_data(model, X, y)
     weights = as_weights(sample_weight, len(seen))
-    counts = counts_of(np.ones(len(seen)) if weights is None else weights)
-    rows = GivenRows(X, y, seen, weights, groups, fit_params, *counts)
+    counted = np.ones(len(seen)) if weights is None else weights
+    check_support(model, seen, counted)
+    rows = GivenRows(X, y, seen, weights, groups, fit_params, *counts_of(counted))
     _check_by(guarantee.by)
     groups_of(model, X, guarantee.by)  # to be told of wrong columns before anything is fitted
     model.guarantee_ = guarantee.prepare(model, rows, _folds_of_splitter(model, rows))

@@ -6,21 +6,20 @@ import pytest
 from studies import TINY
 from typer.testing import CliRunner
 
+from regcal import reproduce
 from regcal.cli.app import app
-from regcal.cli.commands import reproduce as commands
 from regcal.datasets import Dataset
-from regcal.reproduce import load_datasets
 
 
 @pytest.fixture(scope="module")
 def data() -> dict[str, Dataset]:
-    return load_datasets(("diabetes",))
+    return reproduce.load_datasets(("diabetes",))
 
 
 def test_the_command_runs_a_study_and_sums_it_up(data, tmp_path, monkeypatch):
     """Rows first, figure and tables from them second."""
-    monkeypatch.setattr(commands, "QUICK", TINY)
-    monkeypatch.setattr(commands, "load_datasets", lambda tell: data)
+    monkeypatch.setattr(reproduce, "QUICK", TINY)
+    monkeypatch.setattr(reproduce, "load_datasets", lambda tell: data)
     run = CliRunner().invoke
     rows, folder = tmp_path / "rows.csv", tmp_path / "study"
     first = run(app, ["reproduce", "uci", str(rows), "--quick", "--jobs", "1"])
@@ -39,8 +38,8 @@ def test_the_command_tells_of_bostons_problem_before_it_starts(data, tmp_path, m
         tell("boston is left out. Get mlxtend.")
         return data
 
-    monkeypatch.setattr(commands, "QUICK", TINY)
-    monkeypatch.setattr(commands, "load_datasets", warn)
+    monkeypatch.setattr(reproduce, "QUICK", TINY)
+    monkeypatch.setattr(reproduce, "load_datasets", warn)
     command = ["reproduce", "uci", str(tmp_path / "rows.csv"), "--quick", "-j", "1"]
     lines = CliRunner().invoke(app, command).stderr.splitlines()
 

@@ -4,25 +4,9 @@ from typing import Annotated, Any
 
 import typer
 
-import regcal
 from regcal.cli import _options as options
-from regcal.cli._answers import Answers
 from regcal.cli._console import note, show_json
-from regcal.cli._covariates import (
-    check_calibrator,
-    covariate_columns,
-    covariate_names,
-    covariates_in_words,
-)
 from regcal.cli._errors import InputError
-from regcal.cli._held_out import hold_out, note_scores, scores_on_held_out_rows
-from regcal.cli._outcomes import OutcomeOptions, SupportOptions, note_support
-from regcal.cli._predictions import prediction_columns
-from regcal.cli._reading import open_table, read_columns
-from regcal.cli._rows import RowReader, fitted
-from regcal.cli._streaming import apply_model, kept_columns
-from regcal.cli._writing import check_file_can_be_written, check_nothing_is_overwritten
-from regcal.tables import TableCalibrator
 
 
 def calibrate(
@@ -77,6 +61,16 @@ def calibrate(
 
     regcal calibrate past.csv --target days --censored alive --mean mu --std sigma --save m.regcal
     """
+    import regcal
+    from regcal.cli._answers import Answers
+    from regcal.cli._covariates import check_calibrator, covariates_in_words
+    from regcal.cli._held_out import note_scores
+    from regcal.cli._learning import learned
+    from regcal.cli._outcomes import OutcomeOptions, SupportOptions, note_support
+    from regcal.cli._reading import open_table
+    from regcal.cli._streaming import apply_model, kept_columns
+    from regcal.cli._writing import check_file_can_be_written, check_nothing_is_overwritten
+
     outcomes = OutcomeOptions(target, censored, lower, upper)
     ends = SupportOptions.parsed(support, step)
     answers = Answers.from_options(levels, interval, below, above, moments)
@@ -91,7 +85,7 @@ def calibrate(
     if new is not None:
         kept_columns(new, keep)  # refuses names before anything is learnt
     named = (mean, std, quantiles, samples)
-    model = _learned(calibration, outcomes, ends, named, calibrator, covariates, skip_missing)
+    model = learned(calibration, outcomes, ends, named, calibrator, covariates, skip_missing)
     chosen = getattr(model.calibrator_, "chosen_", calibrator)
     result: dict[str, Any] = {"calibrator": chosen, "rows": model.n_rows_seen_}
     result |= {"covariates": model.covariates_read, "support": model.support}
@@ -110,35 +104,6 @@ def calibrate(
         )
     if json:
         show_json(result)
-
-
-def _learned(
-    calibration: str,
-    outcomes: OutcomeOptions,
-    ends: SupportOptions,
-    named: tuple[str | None, str | None, str | None, str | None],
-    calibrator: str,
-    covariates: str | None,
-    skip_missing: bool,
-) -> TableCalibrator:
-    """Return a calibrator fitted on all rows, with scores of its method on rows held out."""
-    method = regcal.get_calibrator(calibrator, **ends.parameters)
-    table = open_table(calibration)
-    target = outcomes.columns_of(table.layout)
-    layout = table.layout
-    columns = prediction_columns(layout, *named)
-    others = [name for name in layout.names if name not in (*columns.names, *target.names)]
-    names = covariate_names(covariates, others, "the columns beside predictions and outcomes")
-    arrays = read_columns(table, list(dict.fromkeys((*columns.names, *target.names, *names))))
-    model = TableCalibrator(columns, method, target, covariate_columns(names, arrays, layout))
-    reader = RowReader.of_model(model, skip_missing, with_outcomes=True)
-    reader.support = ends.given
-    rows = reader.of_columns(arrays, layout)
-    reader.tell(layout)
-    fitted(model, rows)
-    model.source_ = layout.label
-    model.scores_ = scores_on_held_out_rows(model, rows, hold_out(len(rows[model.inputs[0]])))
-    return model
 
 
 def _check_streams(calibration: str, apply: str | None, output: str, json: bool) -> None:

@@ -8,7 +8,6 @@ import typer
 from regcal.cli import _options as options
 from regcal.cli._console import note, show, show_json
 from regcal.cli._errors import InputError
-from regcal.demo import run_demo, write_tables
 
 
 def demo(
@@ -29,6 +28,8 @@ def demo(
 
     regcal demo --files regcal-demo
     """
+    from regcal.demo import run_demo, write_tables
+
     for folder in (report, files):
         if folder is not None and Path(folder).exists() and not Path(folder).is_dir():
             msg = f"{folder} is a file. Name a folder."

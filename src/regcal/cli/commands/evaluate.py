@@ -1,16 +1,14 @@
 """``regcal evaluate``: scores of predictions whose outcomes are known."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-import regcal
 from regcal.cli import _options as options
-from regcal.cli._answers import check_probabilities
 from regcal.cli._console import show, show_json, show_table
-from regcal.cli._known_outcomes import read_known_outcomes
-from regcal.cli._outcomes import OutcomeOptions, SupportOptions
-from regcal.metrics.compare import Comparison, table_cells
+
+if TYPE_CHECKING:
+    from regcal.metrics.compare import Comparison
 
 
 def evaluate(
@@ -44,6 +42,12 @@ def evaluate(
 
     regcal evaluate past.csv --target days --censored alive --quantiles 'q*'
     """
+    import regcal
+    from regcal.cli._answers import check_probabilities
+    from regcal.cli._known_outcomes import read_known_outcomes
+    from regcal.cli._outcomes import OutcomeOptions, SupportOptions
+    from regcal.metrics.compare import table_cells
+
     check_probabilities([coverage], "--coverage")
     outcomes = OutcomeOptions(target, censored, lower, upper)
     ends, named = SupportOptions.parsed(support, step), (mean, std, quantiles, samples)
@@ -62,7 +66,7 @@ def evaluate(
         show(f"Outcomes: {known.support.described()}.")
 
 
-def _for_programs(table: Comparison) -> dict[str, Any]:
+def _for_programs(table: "Comparison") -> dict[str, Any]:
     metrics = {
         metric.name: {
             "better": metric.better,

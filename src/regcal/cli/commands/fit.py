@@ -4,16 +4,14 @@ from typing import Annotated, Any
 
 import typer
 
-import regcal
 from regcal.cli import _options as options
 from regcal.cli._console import note, show_json
-from regcal.cli._covariates import check_calibrator, covariates_in_words
-from regcal.cli._estimators import MODEL_NAMES
-from regcal.cli._held_out import note_scores
-from regcal.cli._outcomes import OutcomeOptions, SupportOptions, note_support
-from regcal.cli._reading import open_table
-from regcal.cli._training import Training, train
-from regcal.cli._writing import check_file_can_be_written, check_nothing_is_overwritten
+
+
+def _model_names() -> list[str]:
+    from regcal.cli._estimators import MODEL_NAMES
+
+    return list(MODEL_NAMES)
 
 
 def fit(
@@ -30,9 +28,9 @@ def fit(
     model: Annotated[
         str,
         typer.Option(
-            help=f"{', '.join(MODEL_NAMES)}, or your own class as module:Class, whose module is "
-            "imported and run, from the working directory first.",
-            autocompletion=lambda: list(MODEL_NAMES),
+            help="bayesian-ridge, ols, gpr, forest, boosting, or your own class as module:Class, "
+            "whose module is imported and run, from the working directory first.",
+            autocompletion=_model_names,
         ),
     ] = "bayesian-ridge",
     calibrator: options.CalibratorName = "auto",
@@ -72,6 +70,14 @@ def fit(
 
     regcal fit patients.csv --target days --censored alive --support 0, --output model.regcal
     """
+    import regcal
+    from regcal.cli._covariates import check_calibrator, covariates_in_words
+    from regcal.cli._held_out import note_scores
+    from regcal.cli._outcomes import OutcomeOptions, SupportOptions, note_support
+    from regcal.cli._reading import open_table
+    from regcal.cli._training import Training, train
+    from regcal.cli._writing import check_file_can_be_written, check_nothing_is_overwritten
+
     outcomes = OutcomeOptions(target, censored, lower, upper)
     ends = SupportOptions.parsed(support, step)
     check_calibrator(calibrator, covariates)

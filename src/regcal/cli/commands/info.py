@@ -6,10 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-import regcal
 from regcal.cli import _options as options
 from regcal.cli._console import show, show_json, show_table
-from regcal.cli._models import check_model_file
 
 # A terminal has 80 columns and 24 lines.
 _WIDTH, _LABEL, _MOST_LINES, _MOST_SCORES = 79, 13, 2, 8
@@ -34,6 +32,9 @@ def info(
 
     regcal info model.regcal --json
     """
+    import regcal
+    from regcal.cli._models import check_model_file
+
     check_model_file(model)
     known = regcal.file_info(model)
     if json:

@@ -5,13 +5,8 @@ from typing import Annotated
 import typer
 
 from regcal.cli import _options as options
-from regcal.cli._answers import Answers
 from regcal.cli._console import note, show_json
 from regcal.cli._errors import InputError
-from regcal.cli._models import load_model, model_for_table
-from regcal.cli._reading import open_table
-from regcal.cli._streaming import apply_model
-from regcal.cli._writing import check_nothing_is_overwritten
 
 
 def predict(
@@ -46,6 +41,12 @@ def predict(
 
     cat new.csv | regcal predict model.regcal - --interval 0.9 > predicted.csv
     """
+    from regcal.cli._answers import Answers
+    from regcal.cli._models import load_model, model_for_table
+    from regcal.cli._reading import open_table
+    from regcal.cli._streaming import apply_model
+    from regcal.cli._writing import check_nothing_is_overwritten
+
     if json and output == "-":
         msg = "--json and the table would both go to standard output. Pass --output FILE."
         raise InputError(msg)

@@ -4,12 +4,8 @@ from typing import Annotated
 
 import typer
 
-import regcal
 from regcal.cli import _options as options
 from regcal.cli._console import note, show_json
-from regcal.cli._known_outcomes import read_known_outcomes
-from regcal.cli._outcomes import OutcomeOptions, SupportOptions, note_support
-from regcal.cli._writing import check_nothing_is_overwritten, complete_file
 
 
 def report(
@@ -42,6 +38,11 @@ def report(
 
     regcal report test.csv --model model.regcal --title "Strength of concrete"
     """
+    import regcal
+    from regcal.cli._known_outcomes import read_known_outcomes
+    from regcal.cli._outcomes import OutcomeOptions, SupportOptions, note_support
+    from regcal.cli._writing import check_nothing_is_overwritten, complete_file
+
     check_nothing_is_overwritten({"--output": output}, {"the table": data, "the model file": model})
     outcomes = OutcomeOptions(target, censored, lower, upper)
     ends, named = SupportOptions.parsed(support, step), (mean, std, quantiles, samples)

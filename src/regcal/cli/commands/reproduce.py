@@ -8,19 +8,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from regcal.cli._console import note, show
-from regcal.reproduce import (
-    FULL,
-    QUICK,
-    load_datasets,
-    read_results,
-    reproduce_toy,
-    run_study,
-    write_study,
-)
 
 app = typer.Typer(no_args_is_help=True, help="Repeat the experiments of the paper behind regcal.")
 
@@ -35,6 +24,8 @@ def toy(output: _Folder = Path("regcal-toy")) -> None:
 
     regcal reproduce toy -o toy
     """
+    from regcal.reproduce import reproduce_toy
+
     for path in reproduce_toy(output):
         note(f"Wrote {path}.")
 
@@ -61,10 +52,12 @@ def uci(
 
     regcal reproduce uci results.csv --quick --jobs 2
     """
-    data = _noted(lambda: load_datasets(tell=note))
-    study = QUICK if quick else FULL
+    from regcal import reproduce
+
+    data = _noted(lambda: reproduce.load_datasets(tell=note))
+    study = reproduce.QUICK if quick else reproduce.FULL
     with _bar() as progress:
-        rows = run_study(results, study, data=data, n_jobs=jobs, progress=progress)
+        rows = reproduce.run_study(results, study, data=data, n_jobs=jobs, progress=progress)
     note(f"{results} holds all {len(rows)} cells. Next: regcal reproduce tables {results}")
 
 
@@ -79,6 +72,8 @@ def tables(
 
     regcal reproduce tables results.csv -o study
     """
+    from regcal.reproduce import read_results, write_study
+
     for path in write_study(read_results(results), output):
         show(str(path))
 
@@ -99,6 +94,15 @@ def _bar() -> Iterator[Callable[[int, int], None] | None]:
     if not sys.stderr.isatty():
         yield None
         return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
     columns = (
         TextColumn("cells"),
         BarColumn(),

@@ -1,0 +1,139 @@
+"""What segments of distributions hold: masses of the base, their logs, and who reweights them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from regcal._validation import Array
+from regcal.distributions.base import CANCELLED, Distribution, mass_between
+from regcal.maps.members import Members
+
+Reweight = Callable[[Distribution, Array], Array]
+
+# Below this mass a difference of tails is formed in log space.
+SMALL = 1e-290
+
+
+@dataclass(frozen=True)
+class BaseMasses:
+    """Masses of the base, (n_rows, n_segments), as differences of its tails.
+
+    Parameters
+    ----------
+    tails : ndarray of shape (n_rows, n_segments + 1)
+        Signed tails at -inf, the thresholds and inf.
+    masses : ndarray
+    short : ndarray of bool
+        Where the tails do not tell a mass: it has lost its digits, or is next to nothing.
+    """
+
+    tails: Array
+    masses: Array
+    short: np.ndarray
+
+    @classmethod
+    def of(cls, dist: Distribution, thresholds: Array) -> "BaseMasses":
+        """Return the masses between thresholds."""
+        tails = np.empty((len(dist), thresholds.shape[-1] + 2))
+        tails[:, 0], tails[:, -1] = 0.0, -0.0
+        tails[:, 1:-1] = dist._signed_tail(np.atleast_2d(thresholds))
+        masses = mass_between(tails[:, :-1], tails[:, 1:])
+        sizes = np.abs(tails)
+        least = np.maximum(CANCELLED * np.maximum(sizes[:, :-1], sizes[:, 1:]), SMALL)
+        return cls(tails, masses, masses < least)
+
+    def logs(self, dist: Distribution, thresholds: Array) -> Array:
+        """Return the logs of masses, exact also of those that the tails do not tell."""
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.masses)
+        if self.short.any():
+            rows, segments = np.nonzero(self.short)
+            grid = np.broadcast_to(with_open_ends(thresholds), self.tails.shape)
+            ends = grid[rows, segments, np.newaxis], grid[rows, segments + 1, np.newaxis]
+            logs[rows, segments] = dist._take(rows)._log_mass_between(*ends)[:, 0]
+        return logs
+
+
+def with_open_ends(thresholds: Array) -> Array:
+    """Return the ends of all segments, (n_rows or 1, n_segments + 1)."""
+    grid = np.atleast_2d(thresholds)
+    ends = np.empty((len(grid), grid.shape[1] + 2))
+    ends[:, 0], ends[:, 1:-1], ends[:, -1] = -np.inf, grid, np.inf
+    return ends
+
+
+@dataclass(frozen=True)
+class SegmentLogs:
+    """What rows need of their segments where masses underflow; (n_rows, n_segments)."""
+
+    start_cdf: Array  # base logcdf and logsf at the start and the end of each segment
+    start_sf: Array
+    end_cdf: Array
+    end_sf: Array
+    below: Array  # calibrated mass of all segments below, and above
+    above: Array
+    whole: tuple[Array, Array]  # of all segments, (n_rows, 1): 0 but for digits of either sum
+
+    @classmethod
+    def of(cls, base: Distribution, thresholds: Array, log_new: Array) -> "SegmentLogs":
+        """Return the logs of a base's tails and of sums of new masses."""
+        grid = with_open_ends(thresholds)
+        shape = (len(base), grid.shape[1])
+        logcdf, logsf = (np.broadcast_to(tail(grid), shape) for tail in (base._logcdf, base._logsf))
+        empty = np.full((len(base), 1), -np.inf)
+        below = np.logaddexp.accumulate(log_new, axis=1)
+        above = np.logaddexp.accumulate(log_new[:, ::-1], axis=1)[:, ::-1]
+        return cls(
+            start_cdf=logcdf[:, :-1],
+            start_sf=logsf[:, :-1],
+            end_cdf=logcdf[:, 1:],
+            end_sf=logsf[:, 1:],
+            below=np.concatenate([empty, below[:, :-1]], axis=1),
+            above=np.concatenate([above[:, 1:], empty], axis=1),
+            whole=(below[:, -1:], above[:, :1]),
+        )
+
+
+@dataclass(frozen=True)
+class JoinedReweighting:
+    """Several functions that reweight segments, each for the rows that are its own."""
+
+    functions: tuple[Reweight, ...]
+    members: Members
+
+    @staticmethod
+    def of(functions: Sequence[Reweight], members: Members) -> Any:
+        """Return one function for the rows of several, by which they may be asked at once."""
+        kind: Any = type(functions[0])
+        if hasattr(kind, "joined") and all(type(one) is kind for one in functions):
+            whole = kind.joined(functions, members)
+            if whole is not None:
+                return whole
+        return JoinedReweighting(tuple(functions), members)
+
+    def take(self, rows: np.ndarray) -> "JoinedReweighting":
+        """Return the functions of some rows."""
+        return JoinedReweighting(self.functions, self.members.take(rows))
+
+    def __call__(self, base: Distribution, log_p: Array) -> Array:
+        """Return log new masses, (n_rows, n_segments)."""
+        new = np.empty(log_p.shape)
+        for function, rows in self.members.each(self.functions):
+            new[rows] = function(base[rows], log_p[rows])
+        return new
+
+
+def share_behind(points: Array, low: Array, high: Array) -> Array:
+    """Return how much of the length of a point's segment lies below it."""
+    with np.errstate(invalid="ignore"):
+        share = (points - low) / np.where(high > low, high - low, 1.0)
+    return np.minimum(np.maximum(share, 0.0), 1.0)
+
+
+def log_minus(total: Array, part: Array) -> Array:
+    """Return log(exp(total) - exp(part)), -inf where nothing is left."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left = total + np.log(-np.expm1(np.minimum(part - total, 0.0)))
+    return np.where(np.isnan(left), -np.inf, left)

@@ -1,0 +1,65 @@
+"""Which rows of a batch belong to which of the parts that it was joined from."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from regcal._validation import Array
+
+Part = TypeVar("Part")
+
+
+@dataclass(frozen=True)
+class Members:
+    """Parts of equal length in one batch, below each other, or some of their rows.
+
+    Parameters
+    ----------
+    count : int
+        The number of parts.
+    n_each : int
+        The number of rows of each.
+    rows : ndarray of int, optional
+        Which of all rows are in the batch; all by default.
+
+    Examples
+    --------
+    >>> from regcal.maps.members import Members
+    >>> members = Members(2, n_each=3)
+    >>> members.repeated([5.0, 7.0])
+    array([5., 5., 5., 7., 7., 7.])
+    """
+
+    count: int
+    n_each: int
+    rows: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return self.count * self.n_each if self.rows is None else len(self.rows)
+
+    def take(self, rows: np.ndarray) -> "Members":
+        """Return the members of some rows."""
+        return Members(self.count, self.n_each, rows if self.rows is None else self.rows[rows])
+
+    @cached_property
+    def _part(self) -> np.ndarray:
+        """The number of the part that each row belongs to."""
+        rows = np.arange(len(self)) if self.rows is None else self.rows
+        return rows // self.n_each
+
+    def each(self, parts: Sequence[Part]) -> Iterator[tuple[Part, slice | np.ndarray]]:
+        """Yield the parts with their rows."""
+        for k, part in enumerate(parts):
+            if self.rows is None:
+                yield part, slice(k * self.n_each, (k + 1) * self.n_each)
+            else:
+                yield part, np.flatnonzero(self._part == k)
+
+    def repeated(self, values: ArrayLike) -> Array:
+        """Return a row for each row, from one for each part."""
+        array = np.asarray(values, dtype=float)
+        return array if self.rows is None and self.n_each == 1 else array[self._part]

@@ -1,0 +1,53 @@
+"""The public names are imported when they are asked for, and are what type checkers are told."""
+
+import ast
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import regcal
+
+
+def named_for_type_checkers() -> dict[str, str]:
+    """Return the part of each name that is imported for type checkers alone."""
+    tree = ast.parse(Path(regcal.__file__).read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    return {alias.name: node.module for node in block.body for alias in node.names}
+
+
+def test_type_checkers_know_all_names():
+    """Three lists of the same names: what is public, what is imported, what is told."""
+    assert {*named_for_type_checkers(), "__version__"} == set(regcal.__all__)
+    assert set(regcal.__all__) <= set(dir(regcal))
+
+
+@pytest.mark.parametrize(("name", "module"), named_for_type_checkers().items())
+def test_names_are_what_type_checkers_are_told(name, module):
+    """A name is the same object wherever it is found."""
+    named = regcal.online if name == "online" else getattr(import_module(module), name)
+
+    assert getattr(regcal, name) is named
+
+
+PARTS = """
+import regcal.audit.build, regcal.report.build
+import regcal
+assert regcal.audit.__name__ == "audit"
+assert regcal.report.__name__ == "report"
+assert regcal.metrics.__name__ == "regcal.metrics"
+assert regcal.maps.__name__ == "regcal.maps"
+"""
+
+
+def test_parts_are_attributes_but_where_a_function_has_the_name():
+    """Whatever is imported first."""
+    subprocess.run([sys.executable, "-W", "error", "-c", PARTS], check=True)
+
+
+def test_unknown_names_are_refused():
+    """In the words of Python."""
+    with pytest.raises(AttributeError, match="module 'regcal' has no attribute 'normal'"):
+        _ = regcal.normal
