@@ -104,3 +104,5 @@ def test_counts_and_covariances_are_those_of_many_values():
     assert_allclose(labels.mean(axis=0), seen.levels[0], atol=1e-4)
     found = [[seen.covariances(j, k)[0] for k in range(4)] for j in range(4)]
     assert_allclose(found, wanted, atol=1e-4)
+    widths = np.array([0.7, 1.3, 0.4, 2.0])
+    assert_allclose(seen.sum_variances(widths)[0], widths @ wanted @ widths, atol=1e-3)

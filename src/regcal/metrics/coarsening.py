@@ -7,6 +7,7 @@ intervals begin or end nearby. Where these are numbers, or there are none, it wo
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -45,12 +46,12 @@ class SeenLevels:
     low: Array
     high: Array
 
-    @property
+    @cached_property
     def spread(self) -> np.ndarray:
         """Whether an interval holds the level, rows × levels."""
         return self.high > self.low
 
-    @property
+    @cached_property
     def share(self) -> Array:
         """Which part of an interval is up to the level; 0 where there is none."""
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -90,6 +91,25 @@ class SeenLevels:
         low, width = self.low[same, j], (self.high - self.low)[same, j]
         together[same] = low + (p[same] - low) * (q[same] - low) / width
         return together - p * q
+
+    def sum_variances(self, widths: Array) -> Array:
+        """Return each row's variance of the sum over levels, in increasing order, times widths.
+
+        For levels p <= q the covariance is p (1 - q), less (p - a) (b - q) / (b - a) if the
+        interval from a to b holds both.
+        """
+        variances, upto, inside = np.zeros((3, len(self.levels)))
+        spread, share = self.spread, self.share
+        for k, width in enumerate(widths):
+            q, low, high = self.levels[:, k], self.low[:, k], self.high[:, k]
+            if k > 0:
+                inside *= (low == self.low[:, k - 1]) & (high == self.high[:, k - 1])
+            rest = np.where(spread[:, k], 1.0 - share[:, k], 0.0)
+            variances += width * (2.0 * upto + width * q) * (1.0 - q)
+            variances -= width * (2.0 * inside + width * (q - low)) * rest
+            upto += width * q
+            inside += width * (q - low)
+        return variances
 
 
 @dataclass(frozen=True)

@@ -362,13 +362,8 @@ class Thresholds:
 
     def _mean_variances(self) -> Array:
         """Return variances of the weighted sums of labels times widths: plain, and along means."""
-        of_rows = np.zeros(len(self.predicted))
-        for k, width in enumerate(self.widths):
-            for j, other in enumerate(self.widths[: k + 1]):
-                twice = 1.0 if j == k else 2.0
-                of_rows += twice * width * other * self.seen.covariances(j, k)
         weights = np.stack([self.rows.weights, self.columns[0][:, _BINS]])
-        return weights**2 @ of_rows
+        return weights**2 @ self.seen.sum_variances(self.widths)
 
     def scores(self) -> Array:
         """Return how much speaks against probabilities at each threshold, and against means."""
