@@ -11,6 +11,7 @@ from rows import GRID
 import regcal
 from regcal.calibrators.one_vs_rest import Reweighting
 from regcal.distributions import Segmented, Transformed
+from regcal.distributions._quadrature import integrate
 from regcal.maps import Axis, PiecewiseMap, RowLines, ScaleMap, Surface
 from regcal.maps.axis import LINEAR
 
@@ -42,6 +43,24 @@ def test_crps_of_a_mixture_against_scoringrules(rng):
     wanted = [scoringrules.crps_mixnorm(one, loc, scale, weights) for one in y]
 
     assert_allclose(regcal.crps(y, regcal.Mixture(parts, weights)), wanted, rtol=1e-6)
+
+
+def test_crps_of_mixtures_of_quantiles_by_many_points(rng):
+    """Curves bend at each quantile, and no panel may hide that."""
+    levels, y = np.linspace(0.03, 0.97, 9), rng.normal(size=60)
+    z = scipy.stats.norm.ppf(levels)
+    widths, bends = rng.uniform(0.7, 1.3, (3, 60, 1)), rng.uniform(0.0, 0.15, (3, 60, 1))
+    values = rng.normal(scale=0.2, size=(3, 60, 1)) + z * (widths + bends * np.abs(z))
+    parts = [regcal.Quantiles(levels, part) for part in values]
+    probits = np.sort(np.concatenate([np.linspace(-9.0, 9.0, 601), z]))[np.newaxis, :]
+    dist, column = regcal.Mixture(parts), y[:, np.newaxis]
+    edges = np.concatenate([*(part.from_probit(probits) for part in parts), column], axis=1)
+
+    wanted = integrate(
+        lambda t: np.where(t < column, dist.cdf(t), dist.sf(t)) ** 2, np.sort(edges, axis=1)
+    )
+
+    assert_allclose(dist.crps(y), wanted, rtol=1e-6)
 
 
 def test_quantiles_of_mixtures_of_mixtures(rng):

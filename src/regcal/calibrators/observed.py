@@ -322,9 +322,8 @@ class Observed(WithoutCaches):
         layout, targets = self.layout, self.targets
         if self.fixed and layout.low <= targets.low and targets.high <= layout.high:
             return
-        wanted = targets.rounded()
-        if (layout.low, layout.high, layout.support) != (wanted.low, wanted.high, wanted.support):
-            self.layout, self.fixed = wanted, False
+        if not layout.suits(targets):
+            self.layout, self.fixed = targets.rounded(), False
 
     def _settled(self) -> tuple[Cells, ...]:
         """Return the cells with thresholds at quantiles where all outcomes want them.
@@ -334,7 +333,8 @@ class Observed(WithoutCaches):
         assert self._cells is not None
         if self.fixed:
             return self._cells
-        wanted = self.targets.rounded()
+        layout = self.layout
+        wanted = replace(self.targets, low=layout.low, high=layout.high, told_axis=layout.told_axis)
         near = _near_or_wanted(self._cells, self.calibrator._coordinates(wanted), wanted)
         return self._moved(self.layout, wanted, self.rows_as_given, near)
 

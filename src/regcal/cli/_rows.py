@@ -68,10 +68,13 @@ class RowReader:
     ) -> "RowReader":
         """Return a reader of what a model needs."""
         outcomes = outcome_columns(model.target) if with_outcomes else None
+        predictions = model.columns if isinstance(model, TableCalibrator) else None
+        if predictions is not None and outcomes is not None:
+            _check_apart(predictions, outcomes)
         return cls(
             tuple(model.numbers),
             tuple(model.texts),
-            predictions=model.columns if isinstance(model, TableCalibrator) else None,
+            predictions=predictions,
             outcomes=outcomes,
             may_be_missing=model.may_be_missing,
             skip_missing=skip_missing,
@@ -186,6 +189,18 @@ class RowReader:
                 f"Note: {layout.label}: {self.rows_crossing} row(s) have crossing quantiles, the "
                 f"first is row {self.first_crossing}; they were sorted."
             )
+
+
+def _check_apart(predictions: PredictionColumns, outcomes: OutcomeColumns) -> None:
+    """Refuse outcomes as predictions of themselves, which would look perfect."""
+    for name in predictions.names:
+        if name in outcomes.names:
+            msg = (
+                f"Column {name!r} is named both as outcome and as prediction, which would be "
+                "perfect. Predictions are what the model said before outcomes were known: name the "
+                "columns of these."
+            )
+            raise InputError(msg)
 
 
 def _check(refused: RefusedRows, layout: Layout, rows: np.ndarray, way_out: str = "") -> None:

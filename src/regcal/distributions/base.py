@@ -49,6 +49,11 @@ CANCELLED = 1e-8
 # Elements of a temporary array: 2**16 doubles are 512 kB, which stay in the cache.
 BLOCK_ELEMENTS = 2**16
 
+# Blocks of rows to integrate over are doubled up to this size: an integral takes a hundred steps,
+# whose cost beside arithmetic rows share. benchmarks/latency.py, rows of Normal bases: the CRPS
+# of averaged e-beta takes 6.2 instead of 7.7 times the CDF, that of scale 3.5 instead of 5.2.
+_FEW_ROWS = 256
+
 # Quantiles at these probit values separate the panels of numerical integrals.
 _PANEL_PROBITS = np.array([0, 0.4, 0.8, 1.2, 1.7, 2.3, 3, 3.75, 4.5, 5.5, 6.5, 8, 10, 13])
 PANEL_PROBITS = np.concatenate([-_PANEL_PROBITS[:0:-1], _PANEL_PROBITS])
@@ -666,6 +671,7 @@ class Distribution(WithoutCaches, ABC):
         kinks = None if self._explicit else self[:1]._kinks()
         n_points = 3 * (64 + (0 if kinks is None else kinks.shape[1]))
         block = self._block_of(n_points)
+        block = max(block, min(2 * block, _FEW_ROWS))
         return [slice(start, start + block) for start in range(0, n_rows, block)]
 
 

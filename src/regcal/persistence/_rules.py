@@ -110,6 +110,9 @@ _WORK = {"_work_per_point": Count(most=10**12)}
 
 _A_COLUMN = Instance(str, int, np.integer)
 
+# Models of other libraries are checked as they stand in the file.
+_A_MODEL = Instance(BaseEstimator, StoredModel)
+
 _COLUMNS = Either(nothing, Numbers("features", missing=True))
 
 RULES: dict[type, dict[str, Check]] = {
@@ -128,7 +131,7 @@ RULES: dict[type, dict[str, Check]] = {
     },
     BaggingRegressor: {
         "estimators_features_": Several(Numbers("chosen", kind="i", least=0)),
-        "estimators_": Several(Instance(BaseEstimator)),
+        "estimators_": Several(_A_MODEL),
     },
     StandardScaler: {"mean_": _COLUMNS, "var_": _COLUMNS, "scale_": _COLUMNS},
     KBinsDiscretizer: {
@@ -271,7 +274,7 @@ RULES: dict[type, dict[str, Check]] = {
         "covariances": Several(Instance(np.ndarray), "terms"),
     },
     Fitted: {
-        "regressor": Instance(BaseEstimator, StoredModel),
+        "regressor": _A_MODEL,
         "log": Instance(bool),
         "smallest": Number(least=0.0),
     },
@@ -438,7 +441,7 @@ RULES: dict[type, dict[str, Check]] = {
     },
     Difference: {"shifts": Numbers("rows"), "ratios": Numbers("rows", least=0.0)},
     NormalResidualRegressor: {"scale_": Number(above=0.0)},
-    MultiQuantileRegressor: {"estimators_": Several(Instance(BaseEstimator))},
+    MultiQuantileRegressor: {"estimators_": Several(_A_MODEL)},
     CovariateColumns: {"columns": Instance(dict), "texts": Several(Instance(str), least=0)},
     TableCalibrator: {
         "columns": Instance(PredictionColumns),

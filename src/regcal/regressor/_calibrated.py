@@ -140,7 +140,9 @@ class CalibratedRegressorCV(
     Attributes
     ----------
     members_ : list of CalibratedModel
-        Fitted models with their calibrators; their distributions are averaged.
+        Fitted models (``estimator``) with their calibrators; their distributions are averaged.
+        ``FrozenEstimator([member.estimator for member in model.members_])`` is the model without
+        calibration, ready to be calibrated again.
     ensemble_ : bool
         The value of `ensemble` that was used.
     support_ : Support
