@@ -600,7 +600,7 @@ class Distribution(WithoutCaches, ABC):
 
     def median(self) -> Array:
         """Return the median of each row."""
-        return self.ppf(0.5)
+        return self._evaluate("_ppf", np.full((1, 1), 0.5), True)
 
     def crps(self, y: ArrayLike) -> Array:
         """Return the continuous ranked probability score of one outcome per row."""
