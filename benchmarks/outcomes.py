@@ -25,8 +25,9 @@ censoring
 survival
     gbsg, rotterdam and flchain: a proportional-hazards model and boosted trees (scikit-survival)
     before and after, and hazardous' recalibration. Censored log score, Kaplan-Meier error, its
-    difference to that of the uncalibrated model with a standard error (rows drawn anew), invalid
-    curves.
+    difference to that of the uncalibrated model with a standard error (new rows drawn anew, but
+    not those that were learnt from: it is too small where these differ from the new ones by
+    chance, as in the first fold of rotterdam), invalid curves.
 counts
     Doctor visits and articles of biochemists, step=1: CRPS, log score, the largest error of
     P(Y <= k) over all k that occur, the number of k at which it is larger than the base's, and the

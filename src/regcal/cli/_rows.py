@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from regcal import CrossingQuantilesWarning, Distribution
+from regcal import CrossingQuantilesWarning, Distribution, FewRowsWarning
 from regcal.calibrators import Support
 from regcal.cli._console import note
 from regcal.cli._errors import InputError
@@ -250,4 +250,5 @@ def fitted(model: Any, columns: Columns, **options: Any) -> Any:
     """Return the model, fitted on checked rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CrossingQuantilesWarning)
+        warnings.simplefilter("ignore", FewRowsWarning)  # said with the scores
         return model.fit(columns, **options)

@@ -65,6 +65,14 @@ def log_normal_density(z: Array) -> Array:
         return -0.5 * z * z - LOG_SQRT_2PI
 
 
+def signed_tails(probits: Array) -> Array:
+    """Return cdf below the median and -sf above it, of standard normal quantiles."""
+    tails = np.abs(probits)
+    np.negative(tails, out=tails)
+    ndtr(tails, out=tails)
+    return np.copysign(tails, -probits, out=tails)
+
+
 class Distribution(WithoutCaches, ABC):
     """A batch of univariate predictive distributions, one per row.
 
@@ -365,9 +373,7 @@ class Distribution(WithoutCaches, ABC):
             places = self._from_probit(edges.reshape(len(edges), -1))
             places = places.reshape(len(places), *edges.shape[1:])
             lengths, slack = ALONG_PROBITS.stretched(lengths, np.diff(places))
-        eta = curve(z)
-        tails = np.copysign(ndtr(-np.abs(eta)), -eta)
-        return points, lengths, tails, slack
+        return points, lengths, signed_tails(curve(z)), slack
 
     def _probit_panels(self, curve: Curve) -> Array:
         """Return edges of panels along the rows' own probits, (n_rows or 1, n_edges)."""
@@ -594,7 +600,7 @@ class Distribution(WithoutCaches, ABC):
 
     def median(self) -> Array:
         """Return the median of each row."""
-        return self.ppf(0.5)
+        return self._evaluate("_ppf", np.full((1, 1), 0.5), True)
 
     def crps(self, y: ArrayLike) -> Array:
         """Return the continuous ranked probability score of one outcome per row."""
@@ -701,8 +707,7 @@ class ProbitDistribution(Distribution):
         return log_ndtr(-self._probit(points))
 
     def _signed_tail(self, points: Array) -> Array:
-        z = self._probit(points)
-        return np.copysign(ndtr(-np.abs(z)), -z)
+        return signed_tails(self._probit(points))
 
 
 def outer_tail(points: Array, lower: Array, upper: Array, cdf: Array, sf: Array) -> Array:

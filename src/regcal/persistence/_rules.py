@@ -50,6 +50,7 @@ from regcal.distributions import (
     Segmented,
     Transformed,
 )
+from regcal.distributions.reading import Reading
 from regcal.distributions.stacked import Stacked
 from regcal.gp.basis import HilbertBasis
 from regcal.gp.laplace import LaplacePosterior, ProcessPrior
@@ -203,10 +204,27 @@ RULES: dict[type, dict[str, Check]] = {
     },
     Quantiles: {
         "levels": Numbers("n", above=0.0, most=1.0, rising=True),
-        "values": Numbers("rows", "n", rising=True),
+        "values": Numbers("rows", "n"),
+        "reading": Instance(Reading),
         "_spline": Instance(RationalQuadraticSpline),
+        "_told": Instance(bool),
     },
-    Samples: {"draws": Numbers("rows", "n"), "bandwidth": Numbers("rows", above=0.0), **_WORK},
+    Samples: {
+        "draws": Numbers("rows", "n"),
+        "bandwidth": Numbers("rows", above=0.0),
+        "reading": Instance(Reading),
+        "_told": Several(Instance(bool), 2),
+        **_WORK,
+    },
+    Reading: {
+        "kind": Instance(str),
+        "low": number_or_infinite,
+        "high": number_or_infinite,
+        "least": number_or_infinite,
+        "most": number_or_infinite,
+        "spread": Number(least=0.0),
+        "n_rows": Count(),
+    },
     ScipyDistribution: {"parameters": Several(Numbers("rows", infinite=True), least=2)},
     Segmented: {
         "base": Instance(Distribution),
@@ -321,6 +339,7 @@ RULES: dict[type, dict[str, Check]] = {
         "n_rows_seen_": Count(),
         "support_": Instance(Support),
         "columns_": Instance(Covariates),
+        "readings_": Several(Instance(Reading), least=0),
     },
     ScaleCalibrator: {"map_": Instance(ScaleMap)},
     PITCalibrator: {"map_": Instance(ProbitMap)},
