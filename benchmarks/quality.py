@@ -15,9 +15,9 @@ most 1 000 other rows are predicted and scored. All methods see the same predict
 
 Log scores and CRPS are those of `regcal`: where outcomes pile up at an end, it is a point mass for
 all. Of other targets with ties (one value in 2 % of the rows or more), the log score is that of the
-probability within half a step of the outcome, over the step. Peers: isotonic distributional
-regression on the predicted mean (EasyUQ, smooth and discrete) and crepes' conformal predictive
-systems, plain and normalised.
+probability within half a step of the outcome, over the step, and PIT values are drawn from there.
+Peers: isotonic distributional regression on the predicted mean (EasyUQ, smooth and discrete) and
+crepes' conformal predictive systems, plain and normalised.
 
 Predictions and scores are kept in a folder, `.quality` beside this file; what is there is not
 computed again, so that a run may be stopped and goes on where it was. Scores of another version
@@ -138,11 +138,20 @@ class Cell:
         return {
             "log_score": log_score,
             "crps": regcal.crps(y, dist),
-            "pit": regcal.pit(y, dist, random_state=0),
+            "pit": self.pit(dist),
             "mean": dist.mean(),
             "threshold error": np.array(regcal.metrics.threshold_calibration_error(y, dist)),
             "beyond": self.beyond(dist),
         }
+
+    def pit(self, dist: regcal.Distribution) -> np.ndarray:
+        """Return randomised PIT values; of targets with ties, within half a step."""
+        if self.step == 0:
+            return regcal.pit(self.new_y, dist, random_state=0)
+        half = 0.5 * self.step
+        below = dist.cdf(np.nextafter(self.new_y - half, -np.inf))
+        chance = np.random.default_rng(0).random(len(self.new_y))
+        return below + chance * (dist.cdf(self.new_y + half) - below)
 
     def beyond(self, dist: regcal.Distribution) -> np.ndarray:
         """Return the average mass below and above all outcomes learnt from, times n + 1."""

@@ -143,6 +143,27 @@ def test_point_models_are_refused_with_a_way_out(data, model):
         assert part in str(caught.value)
 
 
+class Hazards(LinearRegression):
+    """A model of survival times: `predict` gives a risk, as in scikit-survival."""
+
+    def predict_survival_function(self, X):
+        return np.exp(-np.outer(np.exp(self.predict(X)), np.arange(3)))
+
+
+def test_models_of_survival_are_not_sent_to_residuals(data):
+    """A risk has no residuals; the message says how curves are read."""
+    for ask in (
+        lambda: predict_dist(Hazards().fit(*data), data[0]),
+        lambda: regcal.CalibratedRegressorCV(Hazards(), "scale").fit(*data),
+    ):
+        with pytest.raises(
+            TypeError, match=r"Hazards predicts survival curves.*register_adapter"
+        ) as caught:
+            ask()
+
+        assert "Residual" not in str(caught.value)
+
+
 def test_object_without_predict_is_refused():
     """What is no model is not sent to the residual wrapper."""
     with pytest.raises(TypeError, match="Pass a fitted model"):

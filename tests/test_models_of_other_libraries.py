@@ -16,6 +16,7 @@ from numpy.testing import assert_array_equal
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import (
     AdaBoostRegressor,
+    BaggingRegressor,
     ExtraTreesRegressor,
     GradientBoostingRegressor,
     HistGradientBoostingRegressor,
@@ -86,21 +87,29 @@ def spread(model):
 def lightgbm(**options):
     import lightgbm
 
-    return spread(
-        lightgbm.LGBMRegressor(n_estimators=8, min_child_samples=5, verbose=-1, **options)
-    )
+    return lightgbm.LGBMRegressor(n_estimators=8, min_child_samples=5, verbose=-1, **options)
 
 
-def xgboost():
+def lightgbm_of_each_level():
+    levels = {level: lightgbm(objective="quantile", alpha=level) for level in (0.1, 0.9)}
+    return regcal.MultiQuantileRegressor(levels)
+
+
+def xgboost(**options):
     import xgboost
 
-    return spread(xgboost.XGBRegressor(n_estimators=8, enable_categorical=True))
+    return xgboost.XGBRegressor(n_estimators=8, enable_categorical=True, **options)
 
 
-def catboost():
+def catboost(**options):
     import catboost
 
-    return spread(catboost.CatBoostRegressor(n_estimators=8, verbose=0, allow_writing_files=False))
+    quiet = {"verbose": 0, "allow_writing_files": False}
+    return catboost.CatBoostRegressor(n_estimators=8, **quiet, **options)
+
+
+def quantiles(model):
+    return regcal.MultiQuantileRegressor(model, (0.1, 0.5, 0.9))
 
 
 def ngboost():
@@ -112,6 +121,9 @@ def ngboost():
 NUMBERS = ("a", "b")
 FULL = ("x", "y")  # without missing values
 TREES = {"random_state": 0, "max_depth": 4}
+LIGHTGBM = ("lightgbm.sklearn.LGBMRegressor",)
+XGBOOST = ("xgboost.sklearn.XGBRegressor",)
+CATBOOST = ("catboost.core.CatBoostRegressor",)
 
 CASES = {
     "column selectors": Case(selected),
@@ -155,16 +167,29 @@ CASES = {
         ),
         ("a", "number"),
     ),
-    "LightGBM": Case(lightgbm, trusted=("lightgbm.sklearn.LGBMRegressor",), library="lightgbm"),
+    "LightGBM": Case(lambda: spread(lightgbm()), trusted=LIGHTGBM, library="lightgbm"),
     "LightGBM, linear": Case(
-        partial(lightgbm, linear_tree=True),
+        lambda: spread(lightgbm(linear_tree=True)), FULL, LIGHTGBM, "lightgbm"
+    ),
+    "LightGBM, quantiles": Case(
+        lambda: quantiles(lightgbm(objective="quantile")), trusted=LIGHTGBM, library="lightgbm"
+    ),
+    "LightGBM, a model a level": Case(lightgbm_of_each_level, trusted=LIGHTGBM, library="lightgbm"),
+    "LightGBM, bagged": Case(
+        lambda: spread(BaggingRegressor(lightgbm(), 2, random_state=0)),
         FULL,
-        ("lightgbm.sklearn.LGBMRegressor",),
+        LIGHTGBM,
         "lightgbm",
     ),
-    "XGBoost": Case(xgboost, trusted=("xgboost.sklearn.XGBRegressor",), library="xgboost"),
-    "CatBoost": Case(
-        catboost, NUMBERS, trusted=("catboost.core.CatBoostRegressor",), library="catboost"
+    "XGBoost": Case(lambda: spread(xgboost()), trusted=XGBOOST, library="xgboost"),
+    "XGBoost, quantiles": Case(
+        lambda: quantiles(xgboost(objective="reg:quantileerror")),
+        trusted=XGBOOST,
+        library="xgboost",
+    ),
+    "CatBoost": Case(lambda: spread(catboost()), NUMBERS, CATBOOST, "catboost"),
+    "CatBoost, quantiles": Case(
+        lambda: quantiles(catboost(loss_function="Quantile")), NUMBERS, CATBOOST, "catboost"
     ),
     "NGBoost": Case(
         ngboost,
@@ -290,6 +315,21 @@ def test_boosters_are_saved_by_themselves_too(frame, tmp_path):
     again = regcal.load(tmp_path / "model", trusted=[catboost.CatBoostRegressor])
 
     assert_array_equal(again.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: quantiles(lightgbm(objective="quantile")), lightgbm_of_each_level]
+)
+def test_boosted_quantiles_are_saved_before_they_are_calibrated(make, frame, tmp_path):
+    """A model a level, of arrays and without a calibrator around it."""
+    pytest.importorskip("lightgbm")
+    X, y = frame[["x", "y"]].to_numpy(), frame["x"].to_numpy()
+    model = make().fit(X, y)
+
+    regcal.save(model, tmp_path / "model")
+    again = regcal.load(tmp_path / "model", trusted=LIGHTGBM)
+
+    assert_array_equal(again.predict_dist(X).values, model.predict_dist(X).values)
 
 
 def test_early_stopping_survives(frame, tmp_path):

@@ -188,6 +188,13 @@ def _refusal(model: Any) -> str:
             "dict of such models, {0.1: low, 0.5: middle, 0.9: high}, or "
             "regcal.MultiQuantileRegressor(model), which fits one per level."
         )
+    if hasattr(model, "predict_survival_function"):
+        return (
+            f"{_name(model)} predicts survival curves, which regcal does not ask for by itself. "
+            "Say how they are read: a function that turns predict_survival_function(X) into a "
+            "regcal.Histogram, under @regcal.register_adapter. The guide to outputs of models has "
+            'it under "a survival curve".'
+        )
     way_out = (
         "Wrap it in regcal.NormalResidualRegressor, which adds the spread of its residuals."
         if hasattr(model, "predict")
@@ -232,6 +239,7 @@ def _column_by(transform: Callable[[Any], Any]) -> Callable[[Array], Array]:
 
 @_predict.register
 def _(model: Mapping, X: Any) -> Any:
+    check_levels(model)
     pairs = sorted((float(level), member) for level, member in model.items())
     return _one_quantile_each([level for level, _ in pairs], [member for _, member in pairs], X)
 
@@ -244,11 +252,33 @@ def _(model: Sequence, X: Any) -> Any:
     if known and len(known) == len(levels):
         order = np.argsort(known)
         return _one_quantile_each([known[k] for k in order], [model[k] for k in order], X)
-    return Mixture([predict_dist(member, X) for member in model])
+    said = [predict_dist(member, X) for member in model]
+    return said[0] if len(said) == 1 else Mixture(said)
+
+
+def check_levels(models: Mapping[Any, Any]) -> None:
+    """Refuse quantile regressors that stand under another level than they are told to predict.
+
+    Parameters
+    ----------
+    models : mapping from levels to quantile regressors, fitted or not
+        Those that do not tell their level may stand anywhere.
+    """
+    for level, model in models.items():
+        own = _level(model)
+        if own is not None and abs(own - float(level)) > 1e-9:
+            msg = (
+                f"Under the level {float(level):g} stands a {_name(model)} of the quantile "
+                f"{own:g}. Set its own level to {float(level):g}, or let it stand under {own:g}; "
+                "regcal.MultiQuantileRegressor(model) sets levels by itself."
+            )
+            raise ValueError(msg)
 
 
 def _level(model: Any) -> float | None:
-    """Return the level that a quantile regressor was made for."""
+    """Return the level that a quantile regressor, maybe in a pipeline, was made for."""
+    if isinstance(model, Pipeline):
+        return _level(model[-1])
     if getattr(model, "quantile", None) is not None:
         return float(model.quantile)
     if getattr(model, "loss", getattr(model, "objective", None)) == "quantile":

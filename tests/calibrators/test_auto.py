@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.special import ndtr
+from sklearn.base import clone
 
 from regcal import (
     AutoCalibrator,
@@ -17,7 +19,7 @@ from regcal import (
     calibrator_names,
     log_score,
 )
-from regcal.calibrators.auto import Judged, default_candidates
+from regcal.calibrators.auto import CandidateScore, Judged, default_candidates
 from regcal.calibrators.stack import Objective
 
 CHEAP = [("none", IdentityCalibrator()), ("scale", ScaleCalibrator()), ("pit", PITCalibrator())]
@@ -97,14 +99,23 @@ def test_rows_are_not_scored_by_what_was_fitted_on_them(rng):
     cal = AutoCalibrator([("none", IdentityCalibrator()), ("memory", Memory())])
     cal.fit(standard(100), rng.normal(size=100))
 
-    assert_allclose([row.behind for row in cal.scores_], [0.0, 0.5])
+    first, second = with_a_share_of_all([[0.0], [-0.5]]).ravel()
+    assert_allclose([row.behind for row in cal.scores_], [0.0, first - second])
+    assert_allclose(np.diff([row.log_score for row in cal.scores_]), -0.5)
 
 
-def judged(logs, crps=None, price=0.0):
+def with_a_share_of_all(rows):
+    """Return log scores of candidates of which each has 1 % of the average of all."""
+    densities = np.exp(np.asarray(rows, dtype=float))
+    return np.log(0.99 * densities + 0.01 * densities.mean(axis=0))
+
+
+def judged(logs, crps=None, price=0.0, missed=None):
     """Return scores of rows of weight 1, whose CRPS are squares of one difference each."""
     logs = np.asarray(logs, dtype=float)
     differences = np.sqrt(np.ones(logs.shape) if crps is None else np.asarray(crps, dtype=float))
-    return Judged(logs, differences[:, :, np.newaxis], np.ones(logs.shape[1]), price)
+    missed = np.zeros(len(logs)) if missed is None else np.asarray(missed)
+    return Judged(logs, differences[:, :, np.newaxis], np.ones(logs.shape[1]), price, missed)
 
 
 def test_scores_follow_the_paired_differences():
@@ -113,7 +124,8 @@ def test_scores_follow_the_paired_differences():
 
     table, gain = judged(rows).compare(["a", "b", "c"])
 
-    gap = rows[2] - rows[1]
+    shared = with_a_share_of_all(rows)
+    gap = shared[2] - shared[1]
     assert_allclose([row.log_score for row in table], rows.mean(axis=1))
     assert_allclose(table[1].behind, gap.mean())
     assert_allclose(table[1].standard_error, gap.std(ddof=1) / 2)
@@ -153,7 +165,9 @@ def test_candidates_that_know_different_rows_are_averaged():
     table, gain = judged(rows).compare(["a", "b", "c"])
 
     assert_allclose([row.weight for row in table], [0.5, 0.5, 0.0], atol=1e-4)
-    assert_allclose(gain, np.log(0.5) - rows[0].mean(), atol=1e-4)
+    shared = with_a_share_of_all(rows)
+    best = np.logaddexp(shared[0], shared[1]) - np.log(2.0)
+    assert_allclose(gain, best.mean() - shared[0].mean(), atol=1e-4)
 
 
 def test_what_costs_more_crps_than_the_first_is_not_chosen():
@@ -178,7 +192,20 @@ def test_impossible_outcomes_count_against_a_candidate(rng):
     with pytest.warns(ImpossibleOutcomesWarning):
         cal = AutoCalibrator(candidates).fit(narrow, y)
 
-    assert all(np.isfinite(row.log_score) for row in cal.scores_)
+    assert cal.scores_[0].log_score == -np.inf
+    assert all(np.isfinite(row.behind) for row in cal.scores_)
+
+
+def test_rows_that_are_all_but_ruled_out_do_not_hide_the_others(rng):
+    """One row in ten is 1 000 nats worse: far from chance, however uncertain how much."""
+    logs = rng.normal(scale=0.1, size=(2, 200))
+    logs[0, :20] -= 1000.0 * rng.exponential(size=20) ** 3
+
+    table, _ = judged(logs).compare(["model", "other"])
+
+    gap = logs[1] - logs[0]
+    assert gap.mean() < 2.3 * gap.std() / np.sqrt(200)  # by a t test of the differences
+    assert table[1].chosen
 
 
 @pytest.mark.parametrize("objective", ["balanced", "log_score", "crps"])
@@ -301,14 +328,13 @@ def test_empty_candidates_are_refused():
         AutoCalibrator([]).fit(standard(20), np.linspace(-1, 1, 20))
 
 
-def test_a_clear_gain_in_one_score_is_not_hidden_by_the_other(rng):
-    """One row that no density foresaw makes the sum uncertain, and leaves the CRPS clear."""
+def test_a_clear_gain_in_one_score_is_not_hidden_by_the_other(monkeypatch):
+    """Log scores that differ in every row, up and down, leave the CRPS clear."""
+    monkeypatch.setattr(Objective, "best_few", lambda *_: np.array([1.0, 0.0]))  # no average
     n = 200
-    logs = np.zeros((2, n))
-    logs[1, 0] = 300.0  # the other candidate is far ahead there, and level elsewhere
-    crps = np.stack([np.ones(n), rng.uniform(0.6, 0.8, n)])
-    scores = judged(logs, crps, 2.0)
-    table, _ = scores.compare(["model", "other"])
+    logs = np.stack([np.zeros(n), np.tile([2.0, -2.0], n // 2)])
+    crps = np.stack([np.ones(n), np.tile([0.96, 0.98], n // 2)])
+    table, _ = judged(logs, crps, 2.0).compare(["model", "other"])
 
     assert table[0].behind < 1.96 * table[0].standard_error
     assert table[1].chosen
@@ -337,3 +363,52 @@ def test_a_gain_that_is_clearly_no_loss_is_taken(gain, errors, taken):
     scores = judged(np.stack([np.zeros(n), gain + noise]))
 
     assert scores.clearly_ahead(np.array([0.0, 1.0]), np.array([1.0, 0.0])) == taken
+
+
+def test_the_first_candidate_may_miss_a_share():
+    """It has learnt nothing: what it misses may be chance, and the scores are to tell."""
+    table, _ = judged(np.zeros((3, 100)), missed=[9.0, 0.0, 0.0]).compare(list("abc"))
+
+    assert [row.chosen for row in table] == [True, False, False]
+    assert [row.missed for row in table] == [9.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("missed", "chosen"),
+    [([0.0, 0.9, 0.1, 0.0], "c"), ([0.0, 0.6, 0.1, 0.0], "b"), ([0.0, 0.9, 0.9, 0.9], "b")],
+)
+def test_scores_that_are_level_leave_it_to_the_share_at_an_end(missed, chosen):
+    """The simplest of those that are right about it, if there are any."""
+    logs = np.stack([np.full(100, -1.0), *np.zeros((3, 100))])
+    table, _ = judged(logs, missed=missed).compare(list("abcd"))
+
+    assert next(row.name for row in table if row.chosen) == chosen
+
+
+def test_a_share_at_an_end_is_named_as_a_reason():
+    """Only where it may have been one."""
+    cal = AutoCalibrator()
+    rows = [("scale", 0.1, 0.0, 0.9), ("pit", 0.1, 1.0, 0.1), ("gpc", 0.0, 0.0, 0.2)]
+    for factor in (1.0, 0.1):
+        cal.scores_ = [
+            CandidateScore(name, -behind, 1.0, behind, 0.2, weight, factor * missed)
+            for name, behind, weight, missed in rows
+        ]
+        assert cal.explanation().endswith("nor about how often outcomes lie at an end") == (
+            factor == 1.0
+        )
+
+
+def test_shares_at_ends_are_those_of_rows_not_learnt_from(rng):
+    """By hand of the identity, in standard errors of the share; without ends nothing is missed."""
+    y = np.clip(rng.normal(0.4, 1.0, 300), 0.0, 1.0)
+    cal = AutoCalibrator([("none", IdentityCalibrator()), ("pit", PITCalibrator())]).fit(
+        standard(300), y
+    )
+    shares = np.array([np.mean(y == 0.0), np.mean(y < 1.0)])
+    errors = np.sqrt(shares * (1.0 - shares) / 300 + 300.0**-2)
+
+    assert_allclose(cal.scores_[0].missed, np.max(np.abs(ndtr([0.0, 1.0]) - shares) / errors))
+    assert cal.scores_[1].missed < 0.5
+    free = clone(cal).set_params(support=None).fit(standard(300), y)
+    assert [row.missed for row in free.scores_] == [0.0, 0.0]

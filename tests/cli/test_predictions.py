@@ -48,6 +48,8 @@ def test_samples_are_named_by_their_common_start(run):
         ("--quantiles mu,sigma", ("'mu' does not tell a level", "mu=0.05")),
         ("--quantiles mu=0.01,sigma=0.05", ("levels 0.01, 0.05", "one side of the median")),
         ("--samples mu", ("at least two draws",)),
+        ("--mean y --std sigma", ("'y' is named both as outcome and as prediction",)),
+        ("--samples y,mu,sigma", ("'y' is named both as outcome and as prediction",)),
         ("--mean mu --std sigma --calibrator gcp", ("no calibrator 'gcp'", "gpc")),
         ("--mean mu --std sigma --interval 90", ("--interval", "Write 90 % as 0.9")),
         ("--mean mu --std sigma --below many", ("--below takes numbers", "many")),

@@ -110,6 +110,53 @@ def test_frame_with_other_columns(columns):
         regcal.as_distribution(pandas.DataFrame(np.ones((3, 2)), columns=columns))
 
 
+def test_frame_with_many_columns():
+    """A thousand names make no message of a thousand names."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(np.ones((2, 1000)), columns=[f"row {k}" for k in range(1000)])
+
+    with pytest.raises(TypeError, match=r"'row 5', \.\.\. 1000 in all"):
+        regcal.as_distribution(frame)
+
+
+@pytest.mark.parametrize("names", ["numbers", "texts"])
+def test_survival_curves_are_no_draws(names):
+    """In a frame of lifelines a column is a prediction: taken for draws, rows would be times."""
+    pandas = pytest.importorskip("pandas")
+    times, rates = np.array([0.5, 1.0, 3.0]), np.array([0.2, 0.5, 1.0, 2.0])
+    alive = np.exp(-times[:, np.newaxis] * rates)
+    columns = range(4) if names == "numbers" else list("abcd")
+    curves = pandas.DataFrame(alive, index=times, columns=columns)
+
+    with pytest.raises(TypeError, match=r"from 0\.5 to 3, in each of its columns: survival curves"):
+        regcal.as_distribution(curves)
+
+    dist = regcal.Histogram(np.r_[0, times, np.inf], -np.diff(alive.T, prepend=1, append=0))
+    assert_allclose(dist.sf(times[np.newaxis, :]), alive.T)
+
+
+def test_frames_that_fall_along_plain_rows_are_draws():
+    """Shares that fall from row to row, or that do not change, are predictions as others are."""
+    pandas = pytest.importorskip("pandas")
+    falling = pandas.DataFrame([[0.9, 0.8], [0.5, 0.4], [0.3, 0.1]])
+    steady = pandas.DataFrame([[0.9, 0.8], [0.9, 0.8]], index=[3, 7])
+
+    assert len(regcal.as_distribution(falling)) == 3
+    assert len(regcal.as_distribution(steady)) == 2
+
+
+class StepFunction:
+    """As much of scikit-survival's as is used."""
+
+    domain = (0, None)
+
+
+def test_functions_of_time_are_survival_curves():
+    """The message says what becomes of them."""
+    with pytest.raises(TypeError, match=r"2 functions of time: survival curves.*Histogram"):
+        regcal.as_distribution([StepFunction(), StepFunction()])
+
+
 class Labelled:
     """As much of xarray's DataArray as is used."""
 

@@ -11,6 +11,7 @@ from rows import GRID
 import regcal
 from regcal.calibrators.one_vs_rest import Reweighting
 from regcal.distributions import Segmented, Transformed
+from regcal.distributions._quadrature import integrate
 from regcal.maps import Axis, PiecewiseMap, RowLines, ScaleMap, Surface
 from regcal.maps.axis import LINEAR
 
@@ -44,6 +45,24 @@ def test_crps_of_a_mixture_against_scoringrules(rng):
     assert_allclose(regcal.crps(y, regcal.Mixture(parts, weights)), wanted, rtol=1e-6)
 
 
+def test_crps_of_mixtures_of_quantiles_by_many_points(rng):
+    """Curves bend at each quantile, and no panel may hide that."""
+    levels, y = np.linspace(0.03, 0.97, 9), rng.normal(size=60)
+    z = scipy.stats.norm.ppf(levels)
+    widths, bends = rng.uniform(0.7, 1.3, (3, 60, 1)), rng.uniform(0.0, 0.15, (3, 60, 1))
+    values = rng.normal(scale=0.2, size=(3, 60, 1)) + z * (widths + bends * np.abs(z))
+    parts = [regcal.Quantiles(levels, part) for part in values]
+    probits = np.sort(np.concatenate([np.linspace(-9.0, 9.0, 601), z]))[np.newaxis, :]
+    dist, column = regcal.Mixture(parts), y[:, np.newaxis]
+    edges = np.concatenate([*(part.from_probit(probits) for part in parts), column], axis=1)
+
+    wanted = integrate(
+        lambda t: np.where(t < column, dist.cdf(t), dist.sf(t)) ** 2, np.sort(edges, axis=1)
+    )
+
+    assert_allclose(dist.crps(y), wanted, rtol=1e-6)
+
+
 def test_quantiles_of_mixtures_of_mixtures(rng):
     """They are those of all components with the products of weights, of each row and level."""
     parts = [regcal.Normal(rng.normal(size=3), rng.uniform(0.5, 2.0, 3)) for _ in range(4)]
@@ -56,9 +75,9 @@ def test_quantiles_of_mixtures_of_mixtures(rng):
     assert_allclose(nested.cdf(nested.ppf(levels)), np.repeat(levels, 3, axis=0), rtol=1e-12)
 
 
-def _surface(shift, axis=LINEAR, ends=(-np.inf, np.inf), factor=1.0):
-    u, t = np.linspace(-6, 6, 25), np.linspace(-3, 5, 17 + int(4 * shift))
-    h = 0.4 * np.sin(u[:, np.newaxis] + shift) * np.cos(1.3 * t) + 0.1 * shift
+def _surface(shift, axis=LINEAR, ends=(-np.inf, np.inf), factor=1.0, height=0.4):
+    u, t = np.linspace(-6, 6, 25), np.linspace(-3 - shift, 5, 17 + int(4 * shift))
+    h = height * np.sin(u[:, np.newaxis] + shift) * np.cos(1.3 * t) + 0.1 * shift
     return Surface(u, t, h, (1.0, 0.5 + shift), ScaleMap(factor), axis, ends)
 
 
@@ -72,6 +91,11 @@ def _segmented(base, shift, uniform):
     return Segmented(base, thresholds, lambda _, logs: (0.8 + shift) * logs, uniform=uniform)
 
 
+def _unequal(base, count, uniform):
+    thresholds = np.linspace(-2.0, 1.5, count)
+    return Segmented(base, thresholds, lambda _, logs: 0.7 * logs, uniform=uniform)
+
+
 def _binary(base, shift, uniform):
     maps = regcal.BetaCalibrator()
     maps.coefficients_ = np.array([[1.0 + shift, 0.8, 0.1 * k] for k in range(4)])
@@ -80,7 +104,10 @@ def _binary(base, shift, uniform):
 
 
 def _quantiles(base):
-    return regcal.Quantiles([0.1, 0.4, 0.9], base.ppf([[0.1, 0.4, 0.9]]))
+    levels = [0.1, 0.4, 0.9]
+    # read as one batch is, so that there is one way to read all of them
+    usual = regcal.Quantiles(levels, [[-1.0, 0.0, 1.0]]).reading
+    return regcal.Quantiles(levels, base.ppf([levels])).read(usual)
 
 
 PARTS = {
@@ -91,11 +118,15 @@ PARTS = {
     "pit": lambda base, k: Transformed(base, _piecewise(0.1 * k, 4 + k)),
     "surface": lambda base, k: Transformed(base, _surface(0.25 * k, factor=1.0 + 0.1 * k)),
     "axes": lambda base, k: Transformed(base, _surface(0.25 * k, [LINEAR, Axis(0.5, 2.0)][k % 2])),
-    "ends": lambda base, k: Transformed(base, _surface(0.25 * k, ends=(-1.0 - k, np.inf))),
+    "ends": lambda base, k: Transformed(
+        base, _surface(0.25 * k, ends=(-1.0 + k, np.inf), height=1.5)
+    ),
     "surface of quantiles": lambda base, k: Transformed(_quantiles(base), _surface(0.25 * k)),
     "segments": lambda base, k: _segmented(base, 0.1 * k, uniform=False),
     "uniform": lambda base, k: _segmented(base, 0.1 * k, uniform=True),
     "binary": lambda base, k: _binary(base, 0.1 * k, uniform=False),
+    "unequal": lambda base, k: _unequal(base, 4 + k, uniform=False),
+    "unequal and uniform": lambda base, k: _unequal(base, 6 - k, uniform=True),
     "twice": lambda base, k: Transformed(_binary(base, 0.1 * k, uniform=True), ScaleMap(2.0 + k)),
 }
 

@@ -104,12 +104,13 @@ def test_panels_in_doubt_are_cut_and_no_others():
 
 
 def test_few_rows_in_doubt_are_asked_again_by_themselves():
-    """Rows that are level need no second look."""
+    """Rows that are level need no second look, nor panels that are not in doubt."""
     rows = SteepRows([0.0, 0.0, 8.0, 0.0])
 
     assert_allclose(refined(rows.sums_of), 9.0 * np.ones((1, 4)), rtol=1e-6)
     assert rows.asked[0][0] == [0, 1, 2, 3]
     assert all(numbers == [2] for numbers, _ in rows.asked[1:])
+    assert all((effort.panels == [1]).all() for _, effort in rows.asked[1:])
 
 
 def test_what_quick_nodes_do_not_know_is_left_to_careful_ones():

@@ -25,6 +25,7 @@ from regcal import (
     NormalResidualRegressor,
     OneVsRestCalibrator,
     Outcomes,
+    PITCalibrator,
     ScaleCalibrator,
     log_score,
     predict_dist,
@@ -138,6 +139,21 @@ def test_frozen_estimator_is_not_fitted_again(data):
     expected = ScaleCalibrator().fit(predict_dist(base, X[50:]), y[50:]).factor_
     assert_allclose(model.members_[0].calibrator.factor_, expected)
     assert_allclose(base.coef_, coefficients)
+
+
+@pytest.mark.parametrize("ensemble", [True, False])
+def test_members_are_calibrated_again_without_training(data, ensemble):
+    """Their models, frozen, are what an uncalibrated model of the same folds predicts."""
+    X, y = data
+    old = CalibratedRegressorCV(BayesianRidge(), "pit", ensemble=ensemble).fit(X[:90], y[:90])
+    bare = CalibratedRegressorCV(BayesianRidge(), "identity", ensemble=ensemble)
+    frozen = FrozenEstimator([member.estimator for member in old.members_])
+
+    fresh = clone(old).set_params(estimator=frozen).fit(X[90:], y[90:])
+
+    said = bare.fit(X[:90], y[:90]).predict_dist(X)
+    by_hand = PITCalibrator().fit(said[90:], y[90:]).transform(said)
+    assert_allclose(fresh.predict_dist(X).cdf(1.0), by_hand.cdf(1.0), atol=1e-12)
 
 
 def test_auto_chooses_once_on_all_held_out_rows(data):

@@ -146,3 +146,27 @@ def test_fitted_dicts_are_calibrated_as_they_are(data):
     found = model.predict_quantiles(X, [0.1, 0.9])
 
     assert_allclose(found, regcal.predict_dist(fitted, X).ppf([[0.1, 0.9]]))
+
+
+def made_for(kind, level):
+    """Return a model that is told a level, the way each library wants to be told."""
+    if kind == "lightgbm":
+        library = pytest.importorskip("lightgbm")
+        return library.LGBMRegressor(objective="quantile", alpha=level, n_estimators=3, verbose=-1)
+    if kind == "catboost":
+        library = pytest.importorskip("catboost")
+        return library.CatBoostRegressor(loss_function=f"Quantile:alpha={level}", verbose=0)
+    model = QuantileRegressor(quantile=level, alpha=0.0)
+    return make_pipeline(StandardScaler(), model) if kind == "pipeline" else model
+
+
+@pytest.mark.parametrize("kind", ["scikit-learn", "pipeline", "lightgbm", "catboost"])
+def test_models_under_levels_that_are_not_theirs_are_refused(data, kind):
+    """A model of the 0.3 quantile under 0.1 would be taken for that of 0.1."""
+    models = {0.1: made_for(kind, 0.3), 0.9: made_for(kind, 0.9)}
+    wanted = r"Under the level 0\.1 stands .* of the quantile 0\.3\. Set its own level to 0\.1"
+
+    with pytest.raises(ValueError, match=wanted):
+        CalibratedRegressorCV(models, "scale").fit(*data)
+    with pytest.raises(ValueError, match=wanted):
+        regcal.predict_dist(models, data[0])

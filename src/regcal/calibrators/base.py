@@ -25,6 +25,7 @@ from regcal.calibrators.support import Support
 from regcal.calibrators.targets import Targets
 from regcal.covariates import Covariates
 from regcal.distributions import Distribution, as_distribution
+from regcal.distributions.alike import Readings, read
 from regcal.outcomes import Outcomes
 
 
@@ -84,6 +85,9 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
 
     # The covariates it has learnt from, without their rows.
     columns_: Covariates | None = None
+
+    # How draws and quantiles of the rows it has learnt from were read.
+    readings_: Readings = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -374,7 +378,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         Distribution
         """
         check_has_learnt(self, "n_rows_seen_")
-        dist = as_distribution(dist)
+        dist = read(as_distribution(dist), self.readings_)
         return self._transform(dist, self._read(covariates, len(dist)))
 
     def transform_rows(self, dist: Distribution, covariates: Covariates | None) -> Distribution:
@@ -423,6 +427,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         if hasattr(self, "observed_"):
             self._warn_of_lost_support(observed.targets.support)
         self.support_ = observed.targets.support
+        self.readings_ = observed.readings
         self.n_rows_seen_ = observed.n_rows
         self._remember_columns(observed.rows_as_given.covariates)
         with _libraries().limit(limits=1):

@@ -13,6 +13,7 @@ from regcal._validation import Array, check_weights
 from regcal.calibrators.support import UNBOUNDED, Support
 from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Quantiles, as_distribution, concatenate
+from regcal.distributions.alike import read, readings_of, says_the_same
 from regcal.distributions.stacked import joined
 from regcal.outcomes import Outcomes, check_outcomes
 
@@ -80,6 +81,7 @@ class HeldOut(WithoutCaches):
     ) -> "HeldOut":
         """Return the rows that count, after checking what the user passed."""
         dist = as_distribution(dist)
+        dist = read(dist, readings_of(dist))
         n_rows = len(dist)
         outcomes, weights = check_outcomes(y, n_rows), check_weights(sample_weight, n_rows)
         if support:
@@ -93,7 +95,8 @@ class HeldOut(WithoutCaches):
         """Return the rows of several parts; in one batch of their class where that is possible."""
         if len(parts) == 1:
             return parts[0]
-        dists = [part.dist for part in parts]
+        readings = readings_of(*(part.dist for part in parts))
+        dists = [read(part.dist, readings) for part in parts]
         whole = joined(dists)
         lower, upper, weights = (
             np.concatenate(columns)
@@ -108,7 +111,8 @@ class HeldOut(WithoutCaches):
             _joined_covariates([part.covariates for part in parts]),
             _joined_groups([part.groups for part in parts]),
         )
-        if all("_at_outcomes" in vars(part) for part in parts):
+        same = all(says_the_same(part.dist, dist) for part, dist in zip(parts, dists, strict=True))
+        if same and all("_at_outcomes" in vars(part) for part in parts):
             known = zip(*(part._at_outcomes for part in parts), strict=True)
             vars(rows)["_at_outcomes"] = tuple(np.concatenate(one) for one in known)
         return rows

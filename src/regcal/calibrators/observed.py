@@ -13,6 +13,7 @@ from regcal._validation import Array
 from regcal.calibrators.cells import Cells, Coordinates, Points
 from regcal.calibrators.held_out import HeldOut, Sample
 from regcal.calibrators.targets import Targets
+from regcal.distributions.alike import Readings, merged, readings_of
 from regcal.outcomes import Outcomes
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ class Observed(WithoutCaches):
     ----------
     n_rows : int
         Number of rows.
+    readings : tuple of Reading
+        How draws and quantiles among the predictions were read.
     earlier : Calibrator, optional
         One that was learnt from nearly the same rows: where a method searches, it may begin where
         that ended.
@@ -64,6 +67,7 @@ class Observed(WithoutCaches):
     """
 
     earlier: "Calibrator | None" = None
+    readings: Readings = ()
 
     def __init__(self, calibrator: "Calibrator", targets: Targets | None = None) -> None:
         self.calibrator = calibrator
@@ -80,6 +84,7 @@ class Observed(WithoutCaches):
         """Return what is observed of rows, of which there are no others."""
         observed = cls(calibrator, Targets.of_outcomes(rows.seen, rows.weights))
         observed._targets = observed.layout
+        observed.readings = readings_of(rows.dist)
         return observed._blocks(rows)
 
     def __repr__(self) -> str:
@@ -248,6 +253,7 @@ class Observed(WithoutCaches):
     def add_rows(self, rows: HeldOut) -> Self:
         """Add rows that have been checked and will not change."""
         self._targets = self._targets.merge(Targets.of_outcomes(rows.seen, rows.weights))
+        self.readings = merged((*self.readings, *readings_of(rows.dist)))
         return self._blocks(rows)
 
     def _blocks(self, rows: HeldOut) -> Self:
@@ -295,19 +301,20 @@ class Observed(WithoutCaches):
             )
             raise ValueError(msg)
         if other._cells is None:
-            merged = copy.copy(self)
-            return merged.add_rows(other.rows_as_given) if other.n_rows else merged
+            whole = copy.copy(self)
+            return whole.add_rows(other.rows_as_given) if other.n_rows else whole
         if self._cells is None:
             return other.merge(self)
-        merged = copy.copy(self)  # without what was derived
-        merged.n_rows += other.n_rows
-        merged._n_possible += other._n_possible
-        merged._targets = self._targets.merge(other._targets)
-        merged._lay_out()
-        both = [one._moved(one.layout, merged.layout, one.rows_as_given) for one in (self, other)]
-        merged._cells = tuple(a + b for a, b in zip(*both, strict=True))
-        merged._sample = self._sample.merge(other._sample)
-        return merged
+        whole = copy.copy(self)  # without what was derived
+        whole.n_rows += other.n_rows
+        whole._n_possible += other._n_possible
+        whole._targets = self._targets.merge(other._targets)
+        whole.readings = merged((*self.readings, *other.readings))
+        whole._lay_out()
+        both = [one._moved(one.layout, whole.layout, one.rows_as_given) for one in (self, other)]
+        whole._cells = tuple(a + b for a, b in zip(*both, strict=True))
+        whole._sample = self._sample.merge(other._sample)
+        return whole
 
     def _forget(self) -> Self:
         """Drop what was derived from the rows so far."""
@@ -322,9 +329,8 @@ class Observed(WithoutCaches):
         layout, targets = self.layout, self.targets
         if self.fixed and layout.low <= targets.low and targets.high <= layout.high:
             return
-        wanted = targets.rounded()
-        if (layout.low, layout.high, layout.support) != (wanted.low, wanted.high, wanted.support):
-            self.layout, self.fixed = wanted, False
+        if not layout.suits(targets):
+            self.layout, self.fixed = targets.rounded(), False
 
     def _settled(self) -> tuple[Cells, ...]:
         """Return the cells with thresholds at quantiles where all outcomes want them.
@@ -334,7 +340,8 @@ class Observed(WithoutCaches):
         assert self._cells is not None
         if self.fixed:
             return self._cells
-        wanted = self.targets.rounded()
+        layout = self.layout
+        wanted = replace(self.targets, low=layout.low, high=layout.high, told_axis=layout.told_axis)
         near = _near_or_wanted(self._cells, self.calibrator._coordinates(wanted), wanted)
         return self._moved(self.layout, wanted, self.rows_as_given, near)
 

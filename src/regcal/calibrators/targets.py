@@ -32,6 +32,10 @@ _SMALLEST_GAP = 1e-10
 # this part of the range.
 _PARTS = 64
 
+# How far outcomes may leave the range for which thresholds were laid out, as a share of it, before
+# they are laid out anew; see `Targets.suits`.
+_SPARE = 0.25
+
 
 def _empty() -> Array:
     return np.empty(0)
@@ -235,9 +239,25 @@ class Targets(WithoutCaches):
         low, high = part * np.floor(self.low / part), part * np.ceil(self.high / part)
         return replace(self, low=float(low), high=float(high), told_axis=self.axis.rounded())
 
+    def suits(self, other: "Targets") -> bool:
+        """Return whether thresholds laid out for these targets are as good for others.
+
+        They lie beyond all of these by half of their range on the axis, and may lie beyond the
+        others by a quarter less or more.
+        """
+        return self.support == other.support and self._reaches(other) and other._reaches(self)
+
+    def _reaches(self, other: "Targets") -> bool:
+        if not self.low < self.high:
+            return False
+        low, high = self.axis(np.array([self.low, self.high]))
+        first, last = self.axis(np.array([other.low, other.high]))
+        spare = _SPARE * (high - low)
+        return bool(low - spare <= first and last <= high + spare)
+
     def thresholds(self, spec: Any) -> Array:
         """Return thresholds as ``regcal.grids.make_thresholds`` does, within the support."""
-        values = self.values.copy()
+        values = np.clip(self.values, self.low, self.high)
         values[0], values[-1] = self.low, self.high
         thresholds = make_thresholds(spec, values, self.weights)
         if isinstance(spec, int | np.integer):

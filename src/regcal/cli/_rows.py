@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from regcal import CrossingQuantilesWarning, Distribution
+from regcal import CrossingQuantilesWarning, Distribution, FewRowsWarning
 from regcal.calibrators import Support
 from regcal.cli._console import note
 from regcal.cli._errors import InputError
@@ -68,10 +68,13 @@ class RowReader:
     ) -> "RowReader":
         """Return a reader of what a model needs."""
         outcomes = outcome_columns(model.target) if with_outcomes else None
+        predictions = model.columns if isinstance(model, TableCalibrator) else None
+        if predictions is not None and outcomes is not None:
+            _check_apart(predictions, outcomes)
         return cls(
             tuple(model.numbers),
             tuple(model.texts),
-            predictions=model.columns if isinstance(model, TableCalibrator) else None,
+            predictions=predictions,
             outcomes=outcomes,
             may_be_missing=model.may_be_missing,
             skip_missing=skip_missing,
@@ -188,6 +191,18 @@ class RowReader:
             )
 
 
+def _check_apart(predictions: PredictionColumns, outcomes: OutcomeColumns) -> None:
+    """Refuse outcomes as predictions of themselves, which would look perfect."""
+    for name in predictions.names:
+        if name in outcomes.names:
+            msg = (
+                f"Column {name!r} is named both as outcome and as prediction, which would be "
+                "perfect. Predictions are what the model said before outcomes were known: name the "
+                "columns of these."
+            )
+            raise InputError(msg)
+
+
 def _check(refused: RefusedRows, layout: Layout, rows: np.ndarray, way_out: str = "") -> None:
     """Refuse rows that are not what they should be, and say where the first of them is."""
     if refused.rows.any():
@@ -235,4 +250,5 @@ def fitted(model: Any, columns: Columns, **options: Any) -> Any:
     """Return the model, fitted on checked rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CrossingQuantilesWarning)
+        warnings.simplefilter("ignore", FewRowsWarning)  # said with the scores
         return model.fit(columns, **options)

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import factorial
+from typing import Self
 
 import numpy as np
 
@@ -254,6 +255,11 @@ class PanelSums(ABC):
     def doubts(self) -> Array:
         """Return by what share panels make the answers wrong, (n_rows, n_panels)."""
 
+    def take(self, rows: np.ndarray) -> Self:
+        """Return the sums of some rows."""
+        values, errors = self.values[:, rows], self.errors[:, rows]
+        return replace(self, start=self.start[rows], values=values, errors=errors)
+
     def put(self, chosen: np.ndarray, panels: np.ndarray, finer: "PanelSums") -> None:
         """Put what parts of panels add up to in the place of those that rows have chosen."""
         for own, new in ((self.values, finer.values), (self.errors, finer.errors)):
@@ -352,31 +358,36 @@ def refined(
     """
     function = sums_of(rows)
     sums = function(Effort(careful=careful))
-    most, parts = _FEW_PARTS if sums.quick else _MOST_PARTS, 1
-    doubts = sums.doubts()
-    while parts < most and (chosen := _worst_panels(doubts)) is not None:
+    answers, doubts, parts = sums.answers(), sums.doubts(), 1
+    most = _FEW_PARTS if sums.quick else _MOST_PARTS
+    own = np.arange(answers.shape[1])  # the rows that are still looked at
+    settled = np.zeros(len(own), dtype=bool)
+    while True:
+        total = doubts.sum(axis=1)
+        settled[own] = total <= _TOLERANCE
+        doubtful = np.flatnonzero(total > _TOLERANCE)
+        if parts == most or len(doubtful) == 0:
+            break
         parts *= 2
+        if 2 * len(doubtful) < len(own):
+            own, sums, doubts = own[doubtful], sums.take(doubtful), doubts[doubtful]
+            function = sums_of(own if rows is None else rows[own])
+        chosen = _worst_panels(doubts)
         panels = np.flatnonzero(chosen.any(axis=0))
         sums.put(chosen, panels, function(Effort(panels, parts, careful)))
-        doubts = sums.doubts()
-    answers, total = sums.answers(), doubts.sum(axis=1)
-    doubtful, lost = ~(total <= _TOLERANCE), np.isnan(total)
-    for left, more in ((doubtful & ~lost, parts == most), (doubtful & lost, True)):
-        if left.any() and (sums.quick or not more):
-            some = np.flatnonzero(left)
-            again = some if rows is None else rows[some]
-            answers[:, some] = refined(sums_of, again, careful or more)
+        answers[:, own], doubts = sums.answers(), sums.doubts()
+    again = np.flatnonzero(~settled)
+    if sums.quick and len(again):
+        answers[:, again] = refined(sums_of, again if rows is None else rows[again], careful=True)
     return answers
 
 
-def _worst_panels(doubts: Array) -> np.ndarray | None:
-    """Return which panels have to be cut, (n_rows, n_panels), if most rows are in doubt; else None.
+def _worst_panels(doubts: Array) -> np.ndarray:
+    """Return which panels have to be cut, (n_rows, n_panels).
 
     Each row chooses by itself: what it gets does not depend on the rows beside it.
     """
     doubtful = doubts.sum(axis=1) > _TOLERANCE
-    if 2 * np.count_nonzero(doubtful) < len(doubts) or not doubtful.any():
-        return None
     order = np.argsort(doubts, axis=1)
     # all others together may keep a tenth of what is tolerable
     kept = np.cumsum(np.take_along_axis(doubts, order, axis=1), axis=1) <= 0.1 * _TOLERANCE

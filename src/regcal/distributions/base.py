@@ -49,6 +49,11 @@ CANCELLED = 1e-8
 # Elements of a temporary array: 2**16 doubles are 512 kB, which stay in the cache.
 BLOCK_ELEMENTS = 2**16
 
+# Blocks of rows to integrate over are doubled up to this size: an integral takes a hundred steps,
+# whose cost beside arithmetic rows share. benchmarks/latency.py, rows of Normal bases: the CRPS
+# of averaged e-beta takes 6.2 instead of 7.7 times the CDF, that of scale 3.5 instead of 5.2.
+_FEW_ROWS = 256
+
 # Quantiles at these probit values separate the panels of numerical integrals.
 _PANEL_PROBITS = np.array([0, 0.4, 0.8, 1.2, 1.7, 2.3, 3, 3.75, 4.5, 5.5, 6.5, 8, 10, 13])
 PANEL_PROBITS = np.concatenate([-_PANEL_PROBITS[:0:-1], _PANEL_PROBITS])
@@ -58,6 +63,14 @@ def log_normal_density(z: Array) -> Array:
     """Return the log density of the standard normal distribution."""
     with np.errstate(over="ignore"):
         return -0.5 * z * z - LOG_SQRT_2PI
+
+
+def signed_tails(probits: Array) -> Array:
+    """Return cdf below the median and -sf above it, of standard normal quantiles."""
+    tails = np.abs(probits)
+    np.negative(tails, out=tails)
+    ndtr(tails, out=tails)
+    return np.copysign(tails, -probits, out=tails)
 
 
 class Distribution(WithoutCaches, ABC):
@@ -360,9 +373,7 @@ class Distribution(WithoutCaches, ABC):
             places = self._from_probit(edges.reshape(len(edges), -1))
             places = places.reshape(len(places), *edges.shape[1:])
             lengths, slack = ALONG_PROBITS.stretched(lengths, np.diff(places))
-        eta = curve(z)
-        tails = np.copysign(ndtr(-np.abs(eta)), -eta)
-        return points, lengths, tails, slack
+        return points, lengths, signed_tails(curve(z)), slack
 
     def _probit_panels(self, curve: Curve) -> Array:
         """Return edges of panels along the rows' own probits, (n_rows or 1, n_edges)."""
@@ -589,7 +600,7 @@ class Distribution(WithoutCaches, ABC):
 
     def median(self) -> Array:
         """Return the median of each row."""
-        return self.ppf(0.5)
+        return self._evaluate("_ppf", np.full((1, 1), 0.5), True)
 
     def crps(self, y: ArrayLike) -> Array:
         """Return the continuous ranked probability score of one outcome per row."""
@@ -666,6 +677,7 @@ class Distribution(WithoutCaches, ABC):
         kinks = None if self._explicit else self[:1]._kinks()
         n_points = 3 * (64 + (0 if kinks is None else kinks.shape[1]))
         block = self._block_of(n_points)
+        block = max(block, min(2 * block, _FEW_ROWS))
         return [slice(start, start + block) for start in range(0, n_rows, block)]
 
 
@@ -695,8 +707,7 @@ class ProbitDistribution(Distribution):
         return log_ndtr(-self._probit(points))
 
     def _signed_tail(self, points: Array) -> Array:
-        z = self._probit(points)
-        return np.copysign(ndtr(-np.abs(z)), -z)
+        return signed_tails(self._probit(points))
 
 
 def outer_tail(points: Array, lower: Array, upper: Array, cdf: Array, sf: Array) -> Array:

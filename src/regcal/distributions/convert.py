@@ -30,6 +30,14 @@ _ACCEPTED = (
     "distribution; the full output of TabPFN; draws of xarray or ArviZ"
 )
 
+# What to do with the P(T > t) of models of survival times.
+_OF_CURVES = (
+    "Their falls are the masses of bins: pass regcal.Histogram(edges, masses) with edges = "
+    "np.r_[0, times, np.inf] and masses = -np.diff(alive, prepend=1, append=0), where alive has a "
+    'row per prediction and a column per time; see "a survival curve" in the guide to outputs of '
+    "models"
+)
+
 # Columns that are named after quantiles, such as q05, p95, quantile_0.5 and 97.5%.
 _QUANTILE_NAME = re.compile(r"(?:q|p|quantile|percentile)[_ ]?(\d*\.?\d+)|(\d*\.?\d+) ?%", re.I)
 
@@ -280,6 +288,7 @@ def _from_frame(prediction: Any) -> Distribution | None:
     levels = np.array([_level_named(name) for name in names])
     if ((levels > 0) & (levels < 1)).all():
         return Quantiles(levels, np.asarray(prediction))
+    _refuse_curves(prediction)
     if np.array_equal(levels, np.arange(len(levels))):  # no names: draws
         return None
     kinds = [str(name).lower() for name in names]
@@ -287,11 +296,36 @@ def _from_frame(prediction: Any) -> Distribution | None:
         mean, std = np.asarray(prediction, dtype=float).T[:: 1 if kinds[0] in _MEANS else -1]
         return Normal(mean, std)
     msg = (
-        f"The columns {list(columns)} are neither levels between 0 and 1, such as 0.05, q05 or "
+        f"The columns {_some(names)} are neither levels between 0 and 1, such as 0.05, q05 or "
         "5%, nor mean and std. Choose the columns and rename them, or pass frame.to_numpy() if "
         "they are draws."
     )
     raise TypeError(msg)
+
+
+def _refuse_curves(frame: Any) -> None:
+    """Refuse a frame of survival functions, as lifelines gives them: a column per prediction."""
+    index = getattr(frame, "index", None)
+    if type(index).__name__ == "RangeIndex" or len(frame) < 2:
+        return
+    try:
+        times, alive = np.asarray(index, dtype=float), np.asarray(frame, dtype=float)
+    except (TypeError, ValueError):
+        return
+    falling = (np.diff(alive, axis=0) <= 0).all() and (alive[-1] < alive[0]).all()
+    inside = (alive >= 0).all() and (alive <= 1).all()
+    if times.ndim == 1 and (np.diff(times) > 0).all() and falling and inside:
+        msg = (
+            f"The frame holds probabilities that fall along its index, from {times[0]:g} to "
+            f"{times[-1]:g}, in each of its columns: survival curves, not rows. {_OF_CURVES}."
+        )
+        raise TypeError(msg)
+
+
+def _some(names: Sequence[Any]) -> str:
+    """Return a list of names as a text, the first of many."""
+    first = ", ".join(map(repr, names[:6]))
+    return f"[{first}]" if len(names) <= 6 else f"[{first}, ... {len(names)} in all]"
 
 
 def _level_named(name: Any) -> float:
@@ -351,6 +385,10 @@ def _from_matrix(prediction: Any) -> Distribution:
         return Samples(prediction)
     if array.ndim == 3:  # chain, draw, row
         return Samples(array.reshape(-1, array.shape[2]).T)
+    if isinstance(prediction, list) and any(hasattr(one, "domain") for one in prediction):
+        # scikit-survival's step functions
+        msg = f"Got a list of {len(prediction)} functions of time: survival curves. {_OF_CURVES}."
+        raise TypeError(msg)
     filled = array.ndim > 0 and array.size > 0
     kind = f"an array of shape {array.shape}" if filled else type(prediction).__name__
     msg = f"Cannot make a distribution of {kind}. Accepted: {_ACCEPTED}."

@@ -14,6 +14,7 @@ from regcal.distributions.base import (
     check_size,
     log_normal_density,
     mass_between,
+    signed_tails,
 )
 from regcal.maps.members import Members
 
@@ -107,7 +108,7 @@ class Normal(ProbitDistribution):
         density = np.exp(log_normal_density(z))
         # z phi(z), which vanishes at the open ends; the integral of z^2 phi is Phi - z phi
         slope = np.where(np.isinf(z), 0.0, z) * density
-        tails = np.copysign(ndtr(-np.abs(z)), -z)
+        tails = signed_tails(z)
         second = mass_between(tails[:, :-1], tails[:, 1:]) - (slope[:, 1:] - slope[:, :-1])
         first = density[:, :-1] - density[:, 1:]
         return self.loc[:, np.newaxis], scale * first, scale**2 * second

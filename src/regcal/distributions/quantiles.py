@@ -1,6 +1,8 @@
 """Distributions given by some of their quantiles."""
 
+import copy
 import warnings
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -11,6 +13,7 @@ from scipy.special import ndtri
 from regcal._validation import Array, as_float_array, check_finite, check_increasing
 from regcal.distributions.base import ProbitDistribution
 from regcal.distributions.clipped import Bounded
+from regcal.distributions.reading import Reading, warn_of_values_beyond
 from regcal.maps import RationalQuadraticSpline
 from regcal.support import find_ends_of_quantiles, given_ends
 
@@ -68,6 +71,13 @@ class Quantiles(Bounded):
         three values (or if it is the 0 of whole numbers), in at least two rows (one, for 0). None
         is the whole line.
 
+    Attributes
+    ----------
+    reading : Reading
+        What rows take from each other: ends that were found, and the usual spread, for rows whose
+        quantiles are all equal. Calibrators remember it of the rows they have learnt from, and
+        read new quantiles alike.
+
     Examples
     --------
     >>> from regcal import Quantiles
@@ -84,6 +94,10 @@ class Quantiles(Bounded):
 
     _row_fields = ("values", "_spline")
 
+    # files from before there were readings have none
+    reading = Reading("quantiles")
+    _told = True
+
     def __init__(self, levels: ArrayLike, values: ArrayLike, *, support: Any = "auto") -> None:
         self.levels = check_increasing(_checked_order(levels), "levels")
         if len(self.levels) < 2 or self.levels[0] <= 0 or self.levels[-1] >= 1:
@@ -93,15 +107,46 @@ class Quantiles(Bounded):
                 "spread."
             )
             raise ValueError(msg)
-        ordered = self._sorted(self._checked_values(values))
-        self.low, self.high = given_ends(support) or find_ends_of_quantiles(self.levels, ordered)
-        probits = ndtri(self.levels)
-        self.values = _separate(_beyond_ends(ordered, probits, self.low, self.high))
+        self.values = self._sorted(self._checked_values(values))
+        ends = given_ends(support)
+        self._told = ends is not None
+        self.low, self.high = ends or find_ends_of_quantiles(self.levels, self.values)
+        seen = np.clip(self.values[:, [0, -1]], self.low, self.high)
+        slopes = np.diff(seen)[:, 0] / np.diff(ndtri(self.levels[[0, -1]]))
+        self.reading = Reading.of("quantiles", (self.low, self.high), seen, slopes)
         self._spline = self._curves()
 
     def _curves(self) -> RationalQuadraticSpline:
-        probits = np.broadcast_to(ndtri(self.levels), self.values.shape)
-        return RationalQuadraticSpline.through(self.values, probits, steepest_tail=_STEEPEST_TAIL)
+        """Return curves through the quantiles, as they are read."""
+        usual, probits = self.reading.spread, ndtri(self.levels)
+        values = _beyond_ends(self.values, probits, self.low, self.high, usual)
+        values = _separate(values, usual * float(probits[-1] - probits[0]))
+        levels = np.broadcast_to(probits, values.shape)
+        return RationalQuadraticSpline.through(values, levels, steepest_tail=_STEEPEST_TAIL)
+
+    def read(self, reading: Reading) -> Self:
+        """Return the same quantiles, read as others were; ends that were given stay.
+
+        Parameters
+        ----------
+        reading : Reading
+            The `reading` of other quantiles.
+
+        Returns
+        -------
+        Quantiles
+        """
+        if reading == self.reading:
+            return self
+        again = copy.copy(self)
+        if not self._told:
+            again.low, again.high = reading.low, reading.high
+            warn_of_values_beyond(self.values, reading, "quantiles")
+        again.reading = replace(reading, low=again.low, high=again.high)
+        spread = bool((self.values[:, -1] > self.values[:, 0]).all())
+        if not (self._open and again._open and spread):
+            again._spline = again._curves()
+        return again
 
     def _checked_values(self, values: ArrayLike) -> Array:
         array = np.atleast_2d(as_float_array(values, "values"))
@@ -136,6 +181,7 @@ class Quantiles(Bounded):
         part = object.__new__(type(self))
         part.levels, part.values = self.levels, self.values[rows]
         part.low, part.high = self.low, self.high
+        part.reading, part._told = self.reading, self._told
         part._spline = self._spline.take(rows)
         return part
 
@@ -196,12 +242,11 @@ def _checked_order(levels: ArrayLike) -> Array:
     return array
 
 
-def _beyond_ends(values: Array, probits: Array, low: float, high: float) -> Array:
+def _beyond_ends(values: Array, probits: Array, low: float, high: float, usual: float) -> Array:
     """Return quantiles of which those at an end are spread beyond it, where nothing is seen."""
     values = np.clip(values, low, high)
-    slopes = (values[:, -1] - values[:, 0]) / (probits[-1] - probits[0])
-    usual = float(np.median(slopes[slopes > 0])) if (slopes > 0).any() else 0.0
-    if usual == 0 and ((values > low) & (values < high)).any():
+    flat = values[values[:, 0] == values[:, -1], 0]
+    if usual == 0 and ((flat > low) & (flat < high)).any():
         msg = (
             f"All {len(values)} rows have equal quantiles at all levels, which leaves no spread: "
             "this is a point forecast. Predict levels further apart, or wrap the model in "
@@ -234,11 +279,10 @@ def _spread(values: Array, at_end: np.ndarray, z: Array, usual: float, certain: 
     return moved
 
 
-def _separate(values: Array) -> Array:
+def _separate(values: Array, usual: float) -> Array:
     """Move equal neighbours apart, by a share of the row's range or else of the usual range."""
     ranges = values[:, -1] - values[:, 0]
-    if (ranges > 0).any():
-        ranges = np.where(ranges > 0, ranges, np.median(ranges[ranges > 0]))
+    ranges = np.where(ranges > 0, ranges, usual)
     resolved = 8 * np.spacing(np.abs(values).max(axis=1))
     gaps = np.maximum(_SMALLEST_GAP * ranges, resolved)
     ramp = gaps[:, np.newaxis] * np.arange(values.shape[1])

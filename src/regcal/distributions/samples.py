@@ -1,6 +1,8 @@
 """Distributions given by draws: ensembles, MCMC, simulation."""
 
+import copy
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from threading import Lock
 from typing import Any, Self
@@ -18,6 +20,7 @@ from regcal.distributions.base import (
     ProbitDistribution,
 )
 from regcal.distributions.clipped import Bounded
+from regcal.distributions.reading import Reading, warn_of_values_beyond
 from regcal.support import find_ends_of_draws, given_ends
 
 # From so many kernels of a row on, a table is formed instead: one costs as much as one to some two
@@ -63,6 +66,12 @@ class Samples(Bounded):
         twice in at least two rows (in one, for 0). Repeats of a Markov chain and values that a
         forest takes from its training rows are no masses. None is the whole line.
 
+    Attributes
+    ----------
+    reading : Reading
+        What rows take from each other: ends that were found, and the usual bandwidth. Calibrators
+        remember it of the rows they have learnt from, and read new draws alike.
+
     Examples
     --------
     >>> from regcal import Samples
@@ -78,6 +87,10 @@ class Samples(Bounded):
 
     _row_fields = ("draws", "bandwidth")
 
+    # files from before there were readings have none
+    reading = Reading("draws")
+    _told = True, True
+
     def __init__(
         self, draws: ArrayLike, bandwidth: ArrayLike | None = None, *, support: Any = "auto"
     ) -> None:
@@ -89,13 +102,15 @@ class Samples(Bounded):
             )
             raise ValueError(msg)
         self.draws = check_finite(array, "draws")
-        self.low, self.high = given_ends(support) or find_ends_of_draws(self.draws)
-        self.bandwidth = self._bandwidths(bandwidth)
+        ends = given_ends(support)
+        self._told = ends is not None, bandwidth is not None
+        self.low, self.high = ends or find_ends_of_draws(self.draws)
+        own = self._silverman() if bandwidth is None else self._checked_bandwidths(bandwidth)
+        self.reading = Reading.of("draws", (self.low, self.high), self.draws, own)
+        self.bandwidth = self._blended(own) if bandwidth is None else own
         self._work_per_point = min(self.draws.shape[1], _WORK_PER_POINT)
 
-    def _bandwidths(self, bandwidth: ArrayLike | None) -> Array:
-        if bandwidth is None:
-            return self._usual_bandwidths()
+    def _checked_bandwidths(self, bandwidth: ArrayLike) -> Array:
         given = check_finite(as_float_array(bandwidth, "bandwidth"), "bandwidth")
         given = check_positive(np.atleast_1d(given), "bandwidth")
         if given.ndim != 1 or len(given) not in (1, len(self.draws)):
@@ -106,27 +121,56 @@ class Samples(Bounded):
             raise ValueError(msg)
         return np.broadcast_to(given, len(self.draws)).copy()
 
-    def _usual_bandwidths(self) -> Array:
-        """Return Silverman's rule; 0 if all rows lie on the ends, with nothing to be smoothed."""
+    def _silverman(self) -> Array:
+        """Return the bandwidth that each row tells by itself, 0 where it tells none."""
         seen = np.clip(self.draws, self.low, self.high)
-        own = silverman(seen) if self._open else silverman_between(seen, self.low, self.high)
-        known = own > 0
-        if known.any():
-            usual = np.median(own[known])
+        return silverman(seen) if self._open else silverman_between(seen, self.low, self.high)
+
+    def _blended(self, own: Array) -> Array:
+        """Return bandwidths with the usual one; 0 if all rows lie on the ends, unsmoothed."""
+        known, usual = own > 0, self.reading.spread
+        if usual > 0:
             # draws at an end tell nothing of the spread; by rows alone, two draws that happen to
             # be close make spikes (RainIbk, mean log score: -14.9 instead of -5.8)
-            share = 0.0 if self._open else 1.0 - self._inside(seen).mean(axis=1)
+            share = 0.0 if self._open else 1.0 - self._inside(self.draws).mean(axis=1)
             return np.where(known, (1.0 - share) * own + share * usual, usual)
-        if self._inside(seen).any():
+        if self._inside(self.draws[~known]).any():
             first = self.draws[0, 0]
             msg = (
-                f"The draws agree in all {len(seen)} rows, as in the first on {first:g}, which "
+                f"The draws agree in all {len(own)} rows, as in the first on {first:g}, which "
                 "leaves no spread: this is a point forecast. Wrap the model in "
                 "regcal.NormalResidualRegressor. Pass bandwidth=, a positive number, to smooth it, "
                 f"or support=({first:g}, None) if outcomes pile up there."
             )
             raise ValueError(msg)
         return own
+
+    def read(self, reading: Reading) -> Self:
+        """Return the same draws, read as others were; what was given with them stays.
+
+        Parameters
+        ----------
+        reading : Reading
+            The `reading` of other draws.
+
+        Returns
+        -------
+        Samples
+        """
+        if reading == self.reading or all(self._told):
+            return self
+        again = copy.copy(self)
+        ends_told, bandwidth_told = self._told
+        if not ends_told:
+            again.low, again.high = reading.low, reading.high
+            warn_of_values_beyond(self.draws, reading, "draws")
+        again.reading = replace(reading, low=again.low, high=again.high)
+        plain = self._open and again._open and bool((np.ptp(self.draws, axis=1) > 0).all())
+        if not (plain or bandwidth_told):
+            again.bandwidth = again._blended(again._silverman())
+        elif "latent" in vars(self) and plain:
+            vars(again)["latent"] = self.latent
+        return again
 
     @cached_property
     def latent(self) -> "SmoothedDraws":
@@ -143,6 +187,7 @@ class Samples(Bounded):
         part = object.__new__(type(self))
         part.draws, part.bandwidth = self.draws[rows], self.bandwidth[rows]
         part.low, part.high = self.low, self.high
+        part.reading, part._told = self.reading, self._told
         part._work_per_point = self._work_per_point
         if "latent" in vars(self):
             vars(part)["latent"] = self.latent._take(rows)

@@ -1,6 +1,7 @@
 """The axis along which maps see targets: linear, or compressed far from the middle."""
 
 from dataclasses import dataclass
+from math import isinf
 
 import numpy as np
 
@@ -40,7 +41,7 @@ class Axis:
     @property
     def linear(self) -> bool:
         """Whether the place of a target is the target itself."""
-        return bool(np.isinf(self.width))
+        return isinf(self.width)
 
     def rounded(self) -> "Axis":
         """Return one of few axes that is nearly the same."""

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from regcal._validation import Array
+from regcal.maps.base import for_rows
 
 Pair = tuple[Array, Array]
 
-# So many comparisons take less time than the steps of a bisection.
-_FEW = 2**12
+# So many comparisons take less time than the steps of a bisection, and so many rows one by one.
+_FEW, _FEW_ROWS = 2**12, 8
 
 
 class Pieces:
@@ -152,9 +153,13 @@ def count_reached(knots: Array, values: Array, *, strictly: bool = False) -> np.
     reaches = np.greater if strictly else np.greater_equal
     n_rows, n_knots = knots.shape
     if n_rows * n_knots * values.shape[1] <= _FEW:
-        return np.count_nonzero(reaches(values[:, :, None], knots[:, None, :]), axis=2)
-    flat, before = knots.ravel(), (np.arange(n_rows) * n_knots - 1)[:, np.newaxis]
+        return reaches(values[:, :, None], knots[:, None, :]).sum(axis=2, dtype=np.intp)
     reached = np.zeros((n_rows, values.shape[1]), dtype=np.intp)
+    if n_rows <= _FEW_ROWS:
+        for row, own in enumerate(for_rows(values, n_rows)):
+            reached[row] = knots[row].searchsorted(own, side="left" if strictly else "right")
+        return reached
+    flat, before = knots.ravel(), (np.arange(n_rows) * n_knots - 1)[:, np.newaxis]
     step = 1 << n_knots.bit_length() >> 1
     while step:
         trial = reached + step

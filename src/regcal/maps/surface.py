@@ -28,6 +28,9 @@ _DENSE_SHARE = 2 / 3
 # The table has at least this many targets, and so many between two of the map's own.
 _MIN_TARGETS, _TARGETS_PER_STEP = 128, 6
 
+# A cell, and the next.
+_BOTH_SIDES = np.arange(2)[:, np.newaxis, np.newaxis]
+
 # Cells in which the knot before a probit is looked up; with more knots than this in one cell,
 # they are searched instead.
 _N_CELLS, _LARGEST_CROWD = 2**11, 2
@@ -288,11 +291,10 @@ class JoinedTables:
         """Return h, dh/du and dh/dt, rows × knots."""
         places, slopes = self._on_axes(t)
         cell, share, place = _cells_at(places, knots, *self._targets)
-        left, right = np.empty((2, 3, *t.shape))
+        pairs, values = cell + _BOTH_SIDES, np.empty((3, 2, *t.shape))
         for table, rows in self.members.each(self.tables):
-            left[:, rows] = table.h.take(cell[rows], axis=1)
-            right[:, rows] = table.h.take(cell[rows] + 1, axis=1)
-        h, h_u, h_t = _weighted(left, right, share)
+            values[:, :, rows] = table.h.take(pairs[:, rows], axis=1)
+        h, h_u, h_t = _weighted(values[:, 0], values[:, 1], share)
         h_t[(place < 0.0) | (place > self._targets[2] - 1.0)] = 0.0
         return h, h_u, h_t if slopes is None else h_t * slopes
 

@@ -40,6 +40,7 @@ from regcal.distributions import (
     Segmented,
     Transformed,
 )
+from regcal.distributions.reading import Reading
 from regcal.distributions.stacked import Stacked
 from regcal.gp.laplace import LaplacePosterior
 from regcal.gp.process import FittedProcess
@@ -111,7 +112,9 @@ def _ends_are_apart(dist: Bounded) -> bool:
 
 
 def _splines_fit(dist: Quantiles) -> bool:
-    """Return whether the curves are those through the quantiles."""
+    """Return whether the curves are those through the quantiles, which increase."""
+    if (np.diff(dist.values) < 0).any():
+        return False
     own, again = vars(dist._spline), vars(dist._curves())
     return all(_next_to_equal(own[name], part) for name, part in again.items())
 
@@ -330,6 +333,7 @@ LAWS: dict[type, Callable[[Any], bool]] = {
     MapAxes: lambda axes: bool(axes.low < axes.high and axes.ends[0] < axes.ends[1]),
     Outcomes: lambda outcomes: bool((outcomes.lower <= outcomes.upper).all()),
     Support: lambda support: bool(support.low < support.high),
+    Reading: lambda reading: bool(reading.low < reading.high),
     LaplacePosterior: _posterior_fits,
     FittedProcess: _process_fits,
     BinaryMap: _is_fitted_or_new,

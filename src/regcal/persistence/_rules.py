@@ -50,6 +50,7 @@ from regcal.distributions import (
     Segmented,
     Transformed,
 )
+from regcal.distributions.reading import Reading
 from regcal.distributions.stacked import Stacked
 from regcal.gp.basis import HilbertBasis
 from regcal.gp.laplace import LaplacePosterior, ProcessPrior
@@ -110,6 +111,9 @@ _WORK = {"_work_per_point": Count(most=10**12)}
 
 _A_COLUMN = Instance(str, int, np.integer)
 
+# Models of other libraries are checked as they stand in the file.
+_A_MODEL = Instance(BaseEstimator, StoredModel)
+
 _COLUMNS = Either(nothing, Numbers("features", missing=True))
 
 RULES: dict[type, dict[str, Check]] = {
@@ -128,7 +132,7 @@ RULES: dict[type, dict[str, Check]] = {
     },
     BaggingRegressor: {
         "estimators_features_": Several(Numbers("chosen", kind="i", least=0)),
-        "estimators_": Several(Instance(BaseEstimator)),
+        "estimators_": Several(_A_MODEL),
     },
     StandardScaler: {"mean_": _COLUMNS, "var_": _COLUMNS, "scale_": _COLUMNS},
     KBinsDiscretizer: {
@@ -200,10 +204,27 @@ RULES: dict[type, dict[str, Check]] = {
     },
     Quantiles: {
         "levels": Numbers("n", above=0.0, most=1.0, rising=True),
-        "values": Numbers("rows", "n", rising=True),
+        "values": Numbers("rows", "n"),
+        "reading": Instance(Reading),
         "_spline": Instance(RationalQuadraticSpline),
+        "_told": Instance(bool),
     },
-    Samples: {"draws": Numbers("rows", "n"), "bandwidth": Numbers("rows", above=0.0), **_WORK},
+    Samples: {
+        "draws": Numbers("rows", "n"),
+        "bandwidth": Numbers("rows", above=0.0),
+        "reading": Instance(Reading),
+        "_told": Several(Instance(bool), 2),
+        **_WORK,
+    },
+    Reading: {
+        "kind": Instance(str),
+        "low": number_or_infinite,
+        "high": number_or_infinite,
+        "least": number_or_infinite,
+        "most": number_or_infinite,
+        "spread": Number(least=0.0),
+        "n_rows": Count(),
+    },
     ScipyDistribution: {"parameters": Several(Numbers("rows", infinite=True), least=2)},
     Segmented: {
         "base": Instance(Distribution),
@@ -271,7 +292,7 @@ RULES: dict[type, dict[str, Check]] = {
         "covariances": Several(Instance(np.ndarray), "terms"),
     },
     Fitted: {
-        "regressor": Instance(BaseEstimator, StoredModel),
+        "regressor": _A_MODEL,
         "log": Instance(bool),
         "smallest": Number(least=0.0),
     },
@@ -318,6 +339,7 @@ RULES: dict[type, dict[str, Check]] = {
         "n_rows_seen_": Count(),
         "support_": Instance(Support),
         "columns_": Instance(Covariates),
+        "readings_": Several(Instance(Reading), least=0),
     },
     ScaleCalibrator: {"map_": Instance(ScaleMap)},
     PITCalibrator: {"map_": Instance(ProbitMap)},
@@ -438,7 +460,7 @@ RULES: dict[type, dict[str, Check]] = {
     },
     Difference: {"shifts": Numbers("rows"), "ratios": Numbers("rows", least=0.0)},
     NormalResidualRegressor: {"scale_": Number(above=0.0)},
-    MultiQuantileRegressor: {"estimators_": Several(Instance(BaseEstimator))},
+    MultiQuantileRegressor: {"estimators_": Several(_A_MODEL)},
     CovariateColumns: {"columns": Instance(dict), "texts": Several(Instance(str), least=0)},
     TableCalibrator: {
         "columns": Instance(PredictionColumns),

@@ -20,6 +20,7 @@ from regcal._validation import Array, as_float_array
 from regcal.adapters import check_can_predict, predict_dist
 from regcal.calibrators import AutoCalibrator, Calibrator, calibrator_names, get_calibrator
 from regcal.calibrators.base import fitted_copy, given_support, refuse_censoring_beyond
+from regcal.calibrators.few_rows import warn_of_few_rows
 from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.targets import Targets
 from regcal.covariates import Covariates
@@ -139,7 +140,9 @@ class CalibratedRegressorCV(
     Attributes
     ----------
     members_ : list of CalibratedModel
-        Fitted models with their calibrators; their distributions are averaged.
+        Fitted models (``estimator``) with their calibrators; their distributions are averaged.
+        ``FrozenEstimator([member.estimator for member in model.members_])`` is the model without
+        calibration, ready to be calibrated again.
     ensemble_ : bool
         The value of `ensemble` that was used.
     support_ : Support
@@ -247,6 +250,7 @@ class CalibratedRegressorCV(
             raise TypeError(msg)
         if self.guarantee is not None:
             fit_with_guarantee(self, X, y, sample_weight, groups, fit_params)
+            self._warn_of_few_rows()
             return self
         self.__dict__.pop("guarantee_", None)  # of an earlier fit
         X, y, seen = check_outcome_data(self, X, y)
@@ -277,6 +281,7 @@ class CalibratedRegressorCV(
                 models = fitted.models if self.ensemble_ else [fitted.refitted]
             progress.step("calibrating its predictions")
             self.members_ = self._calibrated(models, held_out)
+        self._warn_of_few_rows()
         return self
 
     def _check_options(self) -> None:
@@ -337,6 +342,10 @@ class CalibratedRegressorCV(
         for one, part in zip(fitted, parts, strict=True):
             one.warn_of_disagreement(part, Targets.of_outcomes(part.seen, part.weights))
         return [CalibratedModel(*pair) for pair in zip(models, fitted, strict=True)]
+
+    def _warn_of_few_rows(self) -> None:
+        n_rows = sum(member.calibrator.n_rows_seen_ for member in self.members_)
+        warn_of_few_rows(n_rows, stacklevel=3)
 
     def _warn_of_constant(self, parts: list[HeldOut]) -> None:
         names = [f"fold {k}" for k in range(len(parts))] if self.ensemble_ else ["all folds"]

@@ -12,6 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from regcal._validation import Array, as_float_array
+from regcal.adapters import check_levels
 from regcal.distributions import Quantiles
 from regcal.regressor._folds import (
     as_weights,
@@ -40,7 +41,7 @@ class MultiQuantileRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         with ``loss="quantile"``, LightGBM with ``objective="quantile"``, XGBoost with
         ``"reg:quantileerror"``, CatBoost with ``loss_function="Quantile"``, or any other with a
         parameter ``quantile``; also in a pipeline. Or one for each level, as they are:
-        ``{0.1: low, 0.5: middle, 0.9: high}``.
+        ``{0.1: low, 0.5: middle, 0.9: high}``; one that is told another level is refused.
     levels : sequence of float, default=(0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
         Increasing probabilities between 0 and 1. Those of a dict are its own.
     n_jobs : int, optional
@@ -106,6 +107,7 @@ class MultiQuantileRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):
         """Return the model of each level, not fitted."""
         levels = self._checked_levels()
         if isinstance(self.estimator, Mapping):
+            check_levels(self.estimator)
             return [self.estimator[level] for level in sorted(self.estimator, key=float)]
         return [
             clone(self.estimator).set_params(**_at_level(self.estimator, level)) for level in levels

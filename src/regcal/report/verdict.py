@@ -182,7 +182,7 @@ def _outside(test: JointCalibrationTest, target: str) -> list[str]:
     said = []
     wrong = {
         kind: [one for one in test.wrong if one.kind == kind]
-        for kind in ("coverage", "below", "above", "mass", "mean", "lowest", "highest")
+        for kind in ("coverage", "below", "above", "mass", "mean", "slope", "lowest", "highest")
     }
     if wrong["coverage"]:
         # The level that people ask for, if it is wrong itself.
@@ -209,6 +209,12 @@ def _outside(test: JointCalibrationTest, target: str) -> list[str]:
         said.append(
             f"On average, outcomes lie about {abs(one.observed):.3g} {word} their predicted mean; "
             f"chance makes up to {one.upper:.3g} of it."
+        )
+    for one in wrong["slope"]:
+        said.append(
+            f"Where the predicted mean is higher by 1, outcomes are higher by about "
+            f"{one.observed:.2f} (by chance {one.lower:.2f} to {one.upper:.2f}): predictions "
+            f"differ too {'little' if one.observed > 1 else 'much'} from row to row."
         )
     for one in wrong["lowest"] + wrong["highest"]:
         end = "low" if one.kind == "lowest" else "high"

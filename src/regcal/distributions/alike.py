@@ -1,0 +1,71 @@
+"""Batches that are read alike, so that a row says the same whatever other rows it comes with."""
+
+import copy
+import operator
+from collections.abc import Iterable
+
+from regcal.distributions.base import Distribution
+from regcal.distributions.clipped import Clipped
+from regcal.distributions.mixture import Mixture
+from regcal.distributions.quantiles import Quantiles
+from regcal.distributions.reading import Reading
+from regcal.distributions.rounded import Rounded
+from regcal.distributions.samples import Samples
+from regcal.distributions.stacked import Stacked
+
+Readings = tuple[Reading, ...]
+
+# Where batches that consist of others keep them. What calibrators return is not here: they have
+# read what they were given.
+_PARTS = {Mixture: "components", Stacked: "parts", Clipped: "base", Rounded: "base"}
+
+
+def merged(readings: Iterable[Reading]) -> Readings:
+    """Return one reading of each kind."""
+    kinds: dict[str, Reading] = {}
+    for one in readings:
+        known = kinds.get(one.kind, one)
+        kinds[one.kind] = known if known == one else known.merge(one)
+    return tuple(kinds[kind] for kind in sorted(kinds))
+
+
+def readings_of(*dists: Distribution) -> Readings:
+    """Return how the draws and quantiles in batches are read."""
+    told: list[Reading] = []
+    for dist in dists:
+        if type(dist) in _PARTS:
+            told += readings_of(*_parts(dist))
+        elif isinstance(dist, Samples | Quantiles):
+            told.append(dist.reading)
+    return merged(told)
+
+
+def read(dist: Distribution, readings: Readings) -> Distribution:
+    """Return a batch whose draws and quantiles are read as those of other batches were."""
+    if isinstance(dist, Samples | Quantiles):
+        known = [one for one in readings if one.kind == dist.reading.kind]
+        return dist.read(known[0]) if known else dist
+    if type(dist) not in _PARTS:
+        return dist
+    parts = _parts(dist)
+    again = [read(part, readings) for part in parts]
+    if all(map(operator.is_, parts, again)):
+        return dist
+    same, name = copy.copy(dist), _PARTS[type(dist)]
+    setattr(same, name, again if isinstance(getattr(dist, name), list) else again[0])
+    return same
+
+
+def _parts(dist: Distribution) -> list[Distribution]:
+    held = getattr(dist, _PARTS[type(dist)])
+    return held if isinstance(held, list) else [held]
+
+
+def says_the_same(dist: Distribution, again: Distribution) -> bool:
+    """Whether a batch that was read anew says what it said before, to the last digit."""
+    if dist is again:
+        return True
+    if not (isinstance(dist, Samples | Quantiles) and isinstance(again, type(dist))):
+        return False
+    same = (getattr(dist, name) is getattr(again, name) for name in dist._row_fields)
+    return (dist.low, dist.high) == (again.low, again.high) and all(same)
