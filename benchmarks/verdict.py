@@ -1,13 +1,14 @@
 """Measure the verdict of the report: how often it is a false alarm, and what it notices.
 
-    python benchmarks/verdict.py [--simulations 1000] [--only level power sizes]
+    python benchmarks/verdict.py [--simulations 1000] [--only level power sizes few]
 
 Level: how often `joint_calibration_test` says p < 0.05 of predictions that are the truth: with few
 and many rows, sure predictions, weights, point masses, counts and outcomes that are censored, to
 one side or between visits that are common to all rows or a row's own. Power: how
 often it does where predictions are wrong in one way, beside three tests that share the level (the
 threshold test, Kolmogorov and Smirnov's, chi-squared), which the report used before. Sizes: how
-often errors of the size that `Noticed` names are noticed; 0.8 or more is meant.
+often errors of the size that `Noticed` names are noticed; 0.8 or more is meant. Few: the coverage
+of 90 % intervals that few rows would notice, in the median of 20 simulations.
 """
 
 import argparse
@@ -179,7 +180,7 @@ def noticed_sizes(n: int, seed: int) -> tuple[bool, bool]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--simulations", type=int, default=1000)
-    parser.add_argument("--only", nargs="+", default=["level", "power", "sizes"])
+    parser.add_argument("--only", nargs="+", default=["level", "power", "sizes", "few"])
     options = parser.parse_args()
     seeds = range(options.simulations)
     if "level" in options.only:
@@ -199,6 +200,13 @@ def main() -> None:
         for n in (100, 309, 2000):
             narrow, wide = np.mean([noticed_sizes(n, seed) for seed in seeds], axis=0)
             print(f"  {n:>5} rows {narrow:8.3f} {wide:8.3f}")
+    if "few" in options.only:
+        print("the coverage of 90 % intervals that few rows would notice")
+        for n in (3, 5, 10, 15, 20, 30, 50):
+            tests = (
+                joint_calibration_test(*normal(np.random.default_rng(k), n)[:2]) for k in range(20)
+            )
+            print(f"  {n:>5} rows {np.median([one.noticed.too_narrow for one in tests]):8.2f}")
 
 
 if __name__ == "__main__":

@@ -261,13 +261,13 @@ def _heights(density: Array) -> Array:
 @html_of.register
 def _of_audit(audit: Audit) -> str:
     """Return what was found, and the worst segments."""
-    header = ["segment", "rows", "t", "predicted P(Y ≤ t)", "observed", "by chance", "adjusted p"]
+    header = ["segment", "rows", "event", "predicted", "observed", "by chance", "adjusted p"]
     shown = audit.segments[:_SEGMENTS_SHOWN]
     rows = [
         [
             escape(one.segment),
             str(one.n_rows),
-            number(one.threshold),
+            escape(one.event()),
             number(one.predicted),
             number(one.observed),
             f"{number(one.predicted + one.lower)} to {number(one.predicted + one.upper)}",
