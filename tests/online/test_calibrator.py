@@ -414,3 +414,23 @@ def test_intervals_hold_outcomes_up_to_eight_standard_deviations_away(distance, 
         stream.update(dist, [outcome])
 
     assert np.mean(inside[200:]) == pytest.approx(share, abs=0.03)
+
+
+def test_impossible_outcomes_are_told_of_once(rng, tmp_path):
+    """A stream is fitted again and again from rows that it has warned of already."""
+    dist = regcal.Histogram([0.0, 1.0, 2.0], [[0.5, 0.5]])
+    y = rng.uniform(0, 2, 120)
+    y[5::6] = 3.0
+    stream = OnlineCalibrator("pit")
+
+    with pytest.warns(regcal.ImpossibleOutcomesWarning) as told_of:
+        for one in y[:60]:
+            stream.update(dist, [one])
+    assert len(told_of) == 1
+    regcal.save(stream, tmp_path / "stream")
+    again = regcal.load(tmp_path / "stream")
+    for one in y[60:]:
+        again.update(dist, [one])
+
+    with pytest.warns(regcal.ImpossibleOutcomesWarning):
+        again.fit(dist[np.zeros(60, dtype=int)], y[:60])

@@ -159,8 +159,9 @@ class Transformed(ProbitDistribution):
         logpdf = self.base._logpdf(points)
         ends = self.base._from_probit(np.array([[-1.0, 1.0]]))
         spread = 0.5 * (ends[:, 1:] - ends[:, :1])
-        # log phi(z) = log(density * spread)
-        log_phi = logpdf + np.log(spread)
+        # log phi(z) = log(density * spread), of no spread where the base is a point
+        with np.errstate(divide="ignore"):
+            log_phi = logpdf + np.log(spread)
         z = signs * np.sqrt(np.maximum(-2.0 * (log_phi + LOG_SQRT_2PI), 0.0))
         return np.where(np.isneginf(logpdf), -np.inf, logpdf + self._log_change(z))
 
