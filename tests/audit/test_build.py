@@ -95,6 +95,16 @@ def test_a_spread_that_cancels_at_thresholds_is_found(factor, word):
     assert (held < 0.9) == (word == "narrow")
 
 
+def test_of_scores_beyond_all_measure_the_largest_sum_is_told(rng):
+    """Both intervals are as wrong as scores can be; the outer one is further off by its chance."""
+    loc = rng.uniform(0.0, 100.0, 4000)
+    audit = regcal.audit(rng.normal(loc, 6.0), Normal(loc, 1.0))
+
+    sizes = np.abs(audit.statistics[0])
+    assert (sizes[[kind == "coverage" for kind in audit.kinds]] > 40.0).all()
+    assert (audit.segments[0].kind, audit.segments[0].place) == ("coverage", 0.9)
+
+
 def test_bands_and_p_values_agree():
     """A difference is outside of its band where its p-value is below 0.05."""
     for seed in range(3):
@@ -257,12 +267,13 @@ def test_impossible_outcomes_are_found():
 
 
 def test_thresholds_that_no_row_comes_near_say_nothing(rng):
-    """Probabilities of 1e-30 neither overflow nor count."""
-    loc = np.repeat([-30.0, 0.0, 30.0], 100)
-    audit = regcal.audit(rng.normal(loc), Normal(loc, 1.0), {"loc": loc}, thresholds=[-15.0, 15.0])
+    """Probabilities of 1e-18, which are below the last digit of 1, neither overflow nor count."""
+    loc = np.repeat([0.0, 8.8], 100)
+    audit = regcal.audit(rng.normal(loc), Normal(loc, 1.0), {"loc": loc}, thresholds=[0.0])
+    far = next(k for k, one in enumerate(audit.segments) if one.segment == "loc = 8.8")
 
-    assert audit.p_value > 0.05
-    assert (audit.p_values[:, :2] == 1.0).all()
+    assert 0.0 < audit.predicted[far, 0] < 1e-17
+    assert audit.p_values[far, 0] == 1.0
 
 
 def test_one_row_and_equal_outcomes_have_an_answer():
