@@ -4,6 +4,8 @@ Partitions are summarised where they are, the summaries are merged in a tree, an
 that is left is solved in the calling process. What is predicted stays lazy.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial, reduce

@@ -1,5 +1,7 @@
 """What an audit found: segments in which predictions are wrong, as objects, text and tables."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Sized
 from dataclasses import dataclass, fields

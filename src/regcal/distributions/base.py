@@ -6,6 +6,8 @@ Everything else is derived. The underscored methods take points of shape (n_rows
 and return (n_rows, n_points); the public ones apply the shape rule and keep memory bounded.
 """
 
+from __future__ import annotations
+
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -117,7 +119,7 @@ class Distribution(WithoutCaches, ABC):
         """Return the distributions of the given row numbers."""
 
     @classmethod
-    def _joint(cls, parts: Sequence[Any], members: Members) -> "Distribution | None":
+    def _joint(cls, parts: Sequence[Any], members: Members) -> Distribution | None:
         """Return one batch that answers for the rows of parts of this class, if there is one."""
         return None
 

@@ -1,5 +1,7 @@
 """Mixtures of distributions, such as the average of an ensemble's predictions."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce

@@ -1,5 +1,7 @@
 """Distributions whose segments carry new masses: the result of one-vs-rest calibration."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -121,7 +123,7 @@ class Segmented(Distribution):
         return type(self)(self.base._take(rows), thresholds, reweight, uniform=self.uniform)
 
     @classmethod
-    def _joint(cls, parts: Sequence["Segmented"], members: Members) -> "Segmented | None":
+    def _joint(cls, parts: Sequence[Segmented], members: Members) -> Segmented | None:
         uniform = parts[0].uniform
         if any(part.uniform != uniform or part.thresholds.ndim > 1 for part in parts):
             return None

@@ -1,5 +1,7 @@
 """A map applied to a base distribution."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,7 +36,7 @@ class Map(Protocol):
         """Return the increasing curves that rows follow."""
         ...
 
-    def take(self, rows: np.ndarray) -> "Map":
+    def take(self, rows: np.ndarray) -> Map:
         """Return the map of some rows."""
         ...
 
@@ -114,7 +116,7 @@ class Transformed(ProbitDistribution):
         return type(self)(self.base._take(rows), self.mapping.take(rows))
 
     @classmethod
-    def _joint(cls, parts: Sequence["Transformed"], members: Members) -> "Transformed | None":
+    def _joint(cls, parts: Sequence[Transformed], members: Members) -> Transformed | None:
         mapping = joined_maps([part.mapping for part in parts], members)
         base = joint([part.base for part in parts], members)
         return None if base is None or mapping is None else cls(base, mapping)

@@ -1,5 +1,7 @@
 """What an explanation says: effects of covariates as objects, sentences and tables."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any

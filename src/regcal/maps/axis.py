@@ -1,5 +1,7 @@
 """The axis along which maps see targets: linear, or compressed far from the middle."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from math import isinf
 
@@ -43,7 +45,7 @@ class Axis:
         """Whether the place of a target is the target itself."""
         return isinf(self.width)
 
-    def rounded(self) -> "Axis":
+    def rounded(self) -> Axis:
         """Return one of few axes that is nearly the same."""
         if self.linear:
             return self

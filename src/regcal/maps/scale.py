@@ -1,5 +1,7 @@
 """Division of the probit by a factor."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

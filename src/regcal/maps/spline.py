@@ -4,6 +4,8 @@ The formulas are those of Gregory and Delbourgo (1982): a spline is strictly inc
 continuous positive derivative and a closed-form inverse.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,7 +37,7 @@ class Pieces:
         self.start, self.per_width, self.first, self.lead, self.more, self.bend = table
 
     @classmethod
-    def between(cls, places: Pair, heights: Pair, slopes: Pair) -> "Pieces":
+    def between(cls, places: Pair, heights: Pair, slopes: Pair) -> Pieces:
         """Return the pieces between pairs of knots."""
         width, rise = places[1] - places[0], heights[1] - heights[0]
         pieces = cls(np.empty((6, *slopes[0].shape)))
@@ -50,7 +52,7 @@ class Pieces:
         np.subtract(rise, lead, out=pieces.more)
         return pieces
 
-    def take(self, number: np.ndarray) -> "Pieces":
+    def take(self, number: np.ndarray) -> Pieces:
         """Return a piece for each number; pieces are counted row by row of the arrays."""
         return Pieces(self.table.reshape(len(self.table), -1).take(number, axis=1))
 
@@ -191,7 +193,7 @@ class RationalQuadraticSpline:
     d: Array
 
     @classmethod
-    def through(cls, x: Array, z: Array, *, steepest_tail: float) -> "RationalQuadraticSpline":
+    def through(cls, x: Array, z: Array, *, steepest_tail: float) -> RationalQuadraticSpline:
         """Choose slopes as the weighted harmonic mean of the secants at both sides of a knot.
 
         The straight lines beyond the outer knots have the slope of the outer secants, but at most
@@ -207,7 +209,7 @@ class RationalQuadraticSpline:
         ends = np.minimum(secants[:, :1], steepest), np.minimum(secants[:, -1:], steepest)
         return cls(x, z, np.concatenate([ends[0], inner, ends[1]], axis=1))
 
-    def take(self, rows: np.ndarray) -> "RationalQuadraticSpline":
+    def take(self, rows: np.ndarray) -> RationalQuadraticSpline:
         """Return the curves of some rows."""
         return RationalQuadraticSpline(self.x[rows], self.z[rows], self.d[rows])
 

@@ -5,6 +5,8 @@ when eta increases along each row's own path t -> (u(t), t); `regcal.maps.surfac
 sure of it row by row.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -81,7 +83,7 @@ class Surface(WithoutCaches):
     ends: tuple[float, float] = (-np.inf, np.inf)
 
     @cached_property
-    def table(self) -> "SurfaceTable":
+    def table(self) -> SurfaceTable:
         """The map at the nodes, computed when it is first used."""
         return SurfaceTable.of(self)
 
@@ -90,7 +92,7 @@ class Surface(WithoutCaches):
         return self
 
     @classmethod
-    def joined(cls, maps: Sequence["Surface"], members: Members) -> "JoinedSurfaces | None":
+    def joined(cls, maps: Sequence[Surface], members: Members) -> JoinedSurfaces | None:
         """Return one map whose rows follow several surfaces, if all of them start gently."""
         if not all(one._starts_gently for one in maps):
             return None
@@ -130,7 +132,7 @@ class SurfaceTable(WithoutCaches):
     slopes: tuple[float, float]
 
     @classmethod
-    def of(cls, surface: Surface) -> "SurfaceTable":
+    def of(cls, surface: Surface) -> SurfaceTable:
         """Tabulate a map."""
         u, z, slope = surface._started
         n_targets = max(_MIN_TARGETS, _TARGETS_PER_STEP * (len(surface.t) - 1)) + 1
@@ -315,7 +317,7 @@ class JoinedSurfaces:
     tables: tuple[SurfaceTable, ...]
     members: Members
 
-    def take(self, rows: np.ndarray) -> "JoinedSurfaces":
+    def take(self, rows: np.ndarray) -> JoinedSurfaces:
         """Return the map of some rows."""
         return JoinedSurfaces(self.tables, self.members.take(rows))
 

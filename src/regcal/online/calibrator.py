@@ -1,5 +1,7 @@
 """A calibrator of a stream."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Iterable
 from datetime import date

@@ -1,5 +1,7 @@
 """A regressor whose predictive distributions are calibrated."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
