@@ -49,7 +49,7 @@ audit = regcal.audit(y, dist, table)
 print(audit)
 
 # %%
-# Each segment is shown at the threshold that says most against it. Differences of calibrated
+# Each segment is shown with the event that says most against it. Differences of calibrated
 # predictions would stay inside the grey bars, in all segments at once.
 
 display = AuditDisplay.from_audit(audit, segments=10)

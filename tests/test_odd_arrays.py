@@ -18,8 +18,8 @@ def fit(y, sample_weight=None):
     return regcal.get_calibrator("scale").fit(DIST, y, sample_weight)
 
 
-X, Y = np.arange(24.0).reshape(12, 2) % 7, np.arange(12.0) % 5
-FEW = np.ma.array(np.arange(12), mask=np.arange(12) == 5)
+X, Y = np.arange(60.0).reshape(30, 2) % 7, np.arange(30.0) % 5
+FEW = np.ma.array(np.arange(30), mask=np.arange(30) == 5)
 MASKED_X = np.ma.array(X, mask=X > 5)
 LEVELS = np.ma.array([0.1, 0.5, 0.9], mask=[False, True, False])
 
@@ -88,7 +88,7 @@ def test_a_mask_without_masked_values_is_fine():
 
     assert regcal.crps(open_mask, DIST).shape == (3,)
     assert len(DIST[open_mask > 1]) == 2
-    assert calibrated().fit(np.ma.array(X), Y).predict(np.ma.array(X)).shape == (12,)
+    assert calibrated().fit(np.ma.array(X), Y).predict(np.ma.array(X)).shape == (30,)
 
 
 def test_records_are_refused():

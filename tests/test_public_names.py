@@ -1,6 +1,7 @@
 """The public names are imported when they are asked for, and are what type checkers are told."""
 
 import ast
+import inspect
 import subprocess
 import sys
 from importlib import import_module
@@ -51,3 +52,33 @@ def test_unknown_names_are_refused():
     """In the words of Python."""
     with pytest.raises(AttributeError, match="module 'regcal' has no attribute 'normal'"):
         _ = regcal.normal
+
+
+PACKAGES = ("calibrators", "distributions", "maps", "metrics", "online", "plots", "tables")
+
+
+def public_functions():
+    """Yield the functions, classes and methods of all public names."""
+    for module in (regcal, *(import_module(f"regcal.{name}") for name in PACKAGES)):
+        for name in module.__all__:
+            named = getattr(module, name)
+            yield name, named
+            for own in vars(named) if inspect.isclass(named) else ():
+                if not own.startswith("_"):
+                    yield f"{name}.{own}", getattr(named, own)
+
+
+def test_signatures_can_be_read():
+    """What `help` shows first names types by a word, and does not spell out what arrays are."""
+    shown = {name: signature_of(part) for name, part in public_functions() if callable(part)}
+
+    assert [name for name, text in shown.items() if "_typing" in text] == []
+    assert [name for name, text in shown.items() if "numpy.ndarray[" in text] == []
+    assert shown["Normal"].startswith("(loc: 'ArrayLike', scale: 'ArrayLike')")
+
+
+def signature_of(function):
+    try:
+        return str(inspect.signature(function))
+    except ValueError:  # of compiled code
+        return ""

@@ -1,5 +1,8 @@
 """Input checks that more than one module needs."""
 
+from collections.abc import Iterator, Mapping
+from itertools import takewhile
+from operator import eq
 from typing import Any
 
 import numpy as np
@@ -126,6 +129,34 @@ def check_coverage(coverage: Any) -> float:
         msg = f"coverage must be one number between 0 and 1, got {coverage}. Write 90 % as 0.9."
         raise ValueError(msg)
     return float(coverage)
+
+
+def check_same_index(tables: Mapping[str, Any]) -> None:
+    """Refuse tables of pandas that have different indexes: rows go together by their places.
+
+    Parameters
+    ----------
+    tables : mapping from names to anything
+        Of a mapping, all values are looked at. What has no index has nothing to compare.
+    """
+    indexed = [(name, index) for name, table in tables.items() for index in _indexes(table)]
+    for name, index in indexed[1:]:
+        first, expected = indexed[0]
+        if not expected.equals(index):
+            row = sum(1 for _ in takewhile(bool, map(eq, expected, index)))
+            msg = (
+                f"{name} has another index than {first}, from row {row} on. Align them first, with "
+                "table.loc[y.index], or pass table.to_numpy() if rows are in the same order."
+            )
+            raise ValueError(msg)
+
+
+def _indexes(table: Any) -> Iterator[Any]:
+    """Yield the index of a frame or series, or those of the columns of a mapping."""
+    for one in table.values() if isinstance(table, Mapping) else (table,):
+        index = getattr(one, "index", None)
+        if hasattr(index, "equals"):  # lists have an `index` too, which is a method
+            yield index
 
 
 def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> Array:

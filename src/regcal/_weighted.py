@@ -24,7 +24,10 @@ def weighted_median(values: Array, weights: Array) -> float:
 
 def weighted_quantiles(values: Array, weights: Array, levels: Array) -> Array:
     """Return the smallest values whose share of weight, up to them, reaches each level."""
-    order = np.argsort(values, kind="stable")
-    cumulative = np.cumsum(weights[order])
+    if all_equal(weights):  # a sort is several times faster than one that tells the order
+        ordered, cumulative = np.sort(values), np.cumsum(weights)
+    else:
+        order = np.argsort(values, kind="stable")
+        ordered, cumulative = values[order], np.cumsum(weights[order])
     places = np.searchsorted(cumulative, levels * cumulative[-1], side="left")
-    return values[order][np.minimum(places, len(values) - 1)]
+    return ordered[np.minimum(places, len(values) - 1)]

@@ -4,6 +4,8 @@ Both maps are logistic regressions on one or two features of log p. `fit_columns
 column at once: Newton's method on all the small problems together.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from typing import Any, Self
 

@@ -6,6 +6,8 @@ whose unions come nearest to the calibrated probabilities are the result (Kong a
 1997).
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import Any, Protocol

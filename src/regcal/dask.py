@@ -4,6 +4,8 @@ Partitions are summarised where they are, the summaries are merged in a tree, an
 that is left is solved in the calling process. What is predicted stays lazy.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial, reduce
@@ -13,7 +15,7 @@ import numpy as np
 from sklearn.base import clone
 
 from regcal import metrics
-from regcal._validation import Array, as_float_array
+from regcal._validation import Array, as_float_array, check_same_index
 from regcal.calibrators import Calibrator, Observed, Targets
 from regcal.covariates import Covariates
 from regcal.distributions import Distribution, as_distribution
@@ -167,13 +169,8 @@ def _placed(number: int, part: Any) -> Iterator[None]:
 
 def _check_same_rows(part: Any, *others: Any) -> None:
     """Refuse series whose rows are not those of the frame."""
-    indexed = [other.index for other in others if hasattr(other, "index")]
-    if hasattr(part, "columns") and not all(map(part.index.equals, indexed)):
-        msg = (
-            "y or sample_weight has another index than the data. Pass columns of the same frame, "
-            "or align them first."
-        )
-        raise ValueError(msg)
+    if hasattr(part, "columns"):
+        check_same_index({"the data": part, "y or sample_weight": dict(enumerate(others))})
 
 
 def _computed(parts: list[Any]) -> Any:

@@ -1,5 +1,7 @@
 """From targets to the sorted thresholds at which calibrators learn."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

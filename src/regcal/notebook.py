@@ -33,6 +33,7 @@ from regcal.calibrators import (
     StackCalibrator,
     Support,
 )
+from regcal.calibrators.few_rows import FEW_ROWS, coverage_error
 from regcal.calibrators.one_vs_rest import DecodedMaps
 from regcal.distributions import Distribution
 from regcal.explanation import Explanation
@@ -71,10 +72,6 @@ _DRAWN_LEVELS = np.linspace(0.0, 1.0, 61)[1:-1]
 
 # Where maps of (t, q) are drawn: at 10, 50 and 90 % of the targets' range, as shares of the axis.
 _DRAWN_TARGETS = np.array([0.3, 0.5, 0.7])
-
-# Fewer calibration rows are called few. docs/small_sets.md: with 30, every method loses against the
-# model as it was on some defect, by 0.04 to 0.36 nats.
-_FEW_ROWS = 30
 
 Figures = list[tuple[str, str]]
 
@@ -264,13 +261,13 @@ def _heights(density: Array) -> Array:
 @html_of.register
 def _of_audit(audit: Audit) -> str:
     """Return what was found, and the worst segments."""
-    header = ["segment", "rows", "t", "predicted P(Y ≤ t)", "observed", "by chance", "adjusted p"]
+    header = ["segment", "rows", "event", "predicted", "observed", "by chance", "adjusted p"]
     shown = audit.segments[:_SEGMENTS_SHOWN]
     rows = [
         [
             escape(one.segment),
             str(one.n_rows),
-            number(one.threshold),
+            escape(one.event()),
             number(one.predicted),
             number(one.observed),
             f"{number(one.predicted + one.lower)} to {number(one.predicted + one.upper)}",
@@ -365,10 +362,10 @@ def rows_text(n_rows: int) -> str:
     >>> rows_text(400), rows_text(25)
     ('400', '25, few: what 90 % intervals hold is known to ± 12 % only')
     """
-    if n_rows >= _FEW_ROWS:
+    if n_rows >= FEW_ROWS:
         return str(n_rows)
-    error = 2.0 * np.sqrt(0.9 * 0.1 / max(n_rows, 1))  # two standard errors of a share of rows
-    return f"{n_rows}, few: what 90 % intervals hold is known to ± {100 * error:.0f} % only"
+    error = 100 * coverage_error(n_rows)
+    return f"{n_rows}, few: what 90 % intervals hold is known to ± {error:.0f} % only"
 
 
 # ------------------------------------------------------------------------- what calibrators learnt

@@ -1,5 +1,7 @@
 """What was seen of Y: a number, or an interval that holds it."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -170,7 +172,7 @@ class Outcomes(WithoutCaches):
         """The number of rows, by which scikit-learn splits them."""
         return (len(self),)
 
-    def __getitem__(self, rows: Any) -> "Outcomes":
+    def __getitem__(self, rows: Any) -> Outcomes:
         refuse_masked(rows, "rows")
         ends = (np.atleast_1d(end[rows]) for end in (self.lower, self.upper))
         return Outcomes.unchecked(*ends)

@@ -1,6 +1,7 @@
 """The audit as a whole: level, power, and what must not change it."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import ndtr
@@ -63,11 +64,45 @@ def test_planted_group_is_first():
     assert worst.segment == "group = 3"
     assert worst.p_value == audit.p_value < 0.001
     assert worst.n_rows == rows.sum()
-    assert_allclose(worst.observed, np.mean(y[rows] <= worst.threshold))
-    assert_allclose(worst.predicted, dist[rows].cdf(worst.threshold).mean())
+    at_thresholds = regcal.audit(y, dist, X, group, coverage=()).segments[0]
+    t = at_thresholds.place
+    assert at_thresholds.segment == "group = 3" and at_thresholds.kind == "threshold"
+    assert_allclose(at_thresholds.observed, np.mean(y[rows] <= t))
+    assert_allclose(at_thresholds.predicted, dist[rows].cdf(t).mean())
     assert worst.upper < worst.difference
     right = next(one for one in audit.segments if one.segment == "group = 5")
     assert right.lower < right.difference < right.upper
+
+
+@pytest.mark.parametrize(("factor", "word"), [(2.0, "narrow"), (0.5, "wide")])
+def test_a_spread_that_cancels_at_thresholds_is_found(factor, word):
+    """Medians vary widely, so that a tenth with a wrong spread looks right at any threshold."""
+    rng = np.random.default_rng(0)
+    loc, group = rng.uniform(0.0, 100.0, 2000), rng.integers(10, size=2000)
+    y, dist = rng.normal(loc, np.where(group == 3, factor, 1.0)), Normal(loc, 1.0)
+    audit = regcal.audit(y, dist, {"loc": loc}, group)
+    worst, (low, high) = audit.segments[0], dist[group == 3].interval(0.9)
+    held = np.mean((low <= y[group == 3]) & (y[group == 3] <= high))
+
+    assert regcal.audit(y, dist, {"loc": loc}, group, coverage=()).p_value > 0.05
+    assert (worst.segment, worst.kind) == ("group = 3", "coverage")
+    assert audit.p_value < 0.001
+    assert [one.segment for one in audit.wrong if one.covariate] == ["group = 3"]
+    by_kind = dict(zip(audit.kinds[-3:], audit.observed[0, -3:], strict=True))
+    assert_allclose(by_kind["coverage"], held)
+    assert_allclose(by_kind["below"], np.mean(y[group == 3] < low))
+    assert_allclose(by_kind["above"], np.mean(y[group == 3] > high))
+    assert (held < 0.9) == (word == "narrow")
+
+
+def test_of_scores_beyond_all_measure_the_largest_sum_is_told(rng):
+    """Both intervals are as wrong as scores can be; the outer one is further off by its chance."""
+    loc = rng.uniform(0.0, 100.0, 4000)
+    audit = regcal.audit(rng.normal(loc, 6.0), Normal(loc, 1.0))
+
+    sizes = np.abs(audit.statistics[0])
+    assert (sizes[[kind == "coverage" for kind in audit.kinds]] > 40.0).all()
+    assert (audit.segments[0].kind, audit.segments[0].place) == ("coverage", 0.9)
 
 
 def test_bands_and_p_values_agree():
@@ -118,8 +153,10 @@ def test_a_weight_of_two_is_two_rows_for_the_estimates(rng):
     y, dist, X, group = planted(500)
     weights = rng.integers(0, 3, 500).astype(float)
     often = np.repeat(np.arange(500), weights.astype(int))
-    weighted = regcal.audit(y, dist, X, group, thresholds=[0.0], sample_weight=weights)
-    repeated = regcal.audit(y[often], dist[often], X[often], group[often], thresholds=[0.0])
+    weighted = regcal.audit(y, dist, X, group, thresholds=[0.0], coverage=(), sample_weight=weights)
+    repeated = regcal.audit(
+        y[often], dist[often], X[often], group[often], thresholds=[0.0], coverage=()
+    )
     twins = {one.segment: one for one in repeated.segments}
 
     assert len(twins) == len(weighted.segments)
@@ -187,7 +224,8 @@ def test_censored_rows_count_as_what_is_expected_of_them(rng):
     """By hand: above c, y <= t has probability (F(t) - F(c)) / (1 - F(c)), and less variance."""
     y, limit, t = rng.normal(size=500), rng.normal(0.5, 1.0, 500), 0.8
     seen = Outcomes.right_censored(np.minimum(y, limit), y <= limit)
-    one = regcal.audit(seen, Normal(np.zeros(500), 1.0), thresholds=[t]).segments[0]
+    dist = Normal(np.zeros(500), 1.0)
+    one = regcal.audit(seen, dist, thresholds=[t], coverage=()).segments[0]
     hidden, q = (limit < y) & (limit <= t), ndtr(t)
     label = np.where(hidden, (q - ndtr(limit)) / (1.0 - ndtr(limit)), y <= t)
     known = np.sum(q * (1.0 - q) - label * (1.0 - label))
@@ -225,7 +263,17 @@ def test_impossible_outcomes_are_found():
     audit = regcal.audit(y, dist, {"x": np.arange(200.0)}, thresholds=[-0.5, 1.0])
 
     assert audit.p_value < 0.001
-    assert audit.segments[0].threshold == -0.5
+    assert (audit.segments[0].kind, audit.segments[0].place) == ("threshold", -0.5)
+
+
+def test_thresholds_that_no_row_comes_near_say_nothing(rng):
+    """Probabilities of 1e-18, which are below the last digit of 1, neither overflow nor count."""
+    loc = np.repeat([0.0, 8.8], 100)
+    audit = regcal.audit(rng.normal(loc), Normal(loc, 1.0), {"loc": loc}, thresholds=[0.0])
+    far = next(k for k, one in enumerate(audit.segments) if one.segment == "loc = 8.8")
+
+    assert 0.0 < audit.predicted[far, 0] < 1e-17
+    assert audit.p_values[far, 0] == 1.0
 
 
 def test_one_row_and_equal_outcomes_have_an_answer():
@@ -255,6 +303,8 @@ def test_without_covariates_all_rows_are_the_segment(rng):
         ({"thresholds": [1.0, 0.0]}, "strictly increasing"),
         ({"thresholds": [np.nan]}, "not finite"),
         ({"sample_weight": [1.0, -1.0]}, "must not be negative"),
+        ({"coverage": 90}, r"coverage must be between 0 and 1, got 90.* Write 90 % as 0.9"),
+        ({"coverage": [[0.5, 0.9]]}, r"coverage has the shape \(1, 2\)"),
         ({"n_draws": 0}, "n_draws must be a whole number of at least 1, got 0"),
     ],
 )
@@ -268,3 +318,23 @@ def test_outcomes_have_to_fit():
     """One per distribution."""
     with pytest.raises(ValueError, match="Got 3 targets for 2 distributions"):
         regcal.audit([0.0, 1.0, 2.0], Normal([0.0, 0.0], 1.0))
+
+
+def test_tables_of_other_rows_are_refused(rng):
+    """An index that differs is told, wherever it comes from; what has none is taken in order."""
+    y, dist, X, group = planted(50)
+    rows = pd.Index(rng.permutation(50))
+    seen, table = pd.Series(y, rows), pd.DataFrame(X, rows, columns=list("abcd"))
+    aligned = regcal.audit(seen, dist, table, pd.Series(group, rows), n_draws=50)
+
+    named = dict(zip("abcd", X.T, strict=True))
+    same(aligned, regcal.audit(y, dist, named, {"group": group}, n_draws=50))
+    for other in (table.sort_index(), {"a": table["a"].sort_index()}):
+        with pytest.raises(ValueError, match=r"covariates has another index than y, from row \d+"):
+            regcal.audit(seen, dist, other)
+    with pytest.raises(ValueError, match=r"groups has another index than covariates"):
+        regcal.audit(y, dist, table, pd.Series(group))
+    draws = pd.DataFrame(dist.sample(20, random_state=0))
+    with pytest.raises(ValueError, match=r"dist has another index than y.*pass table.to_numpy"):
+        regcal.audit(seen, draws)
+    assert regcal.audit(y, dist, table.sort_index(), list(group), n_draws=50).n_rows == 50

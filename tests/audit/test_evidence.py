@@ -5,21 +5,26 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import ndtr
 
-from regcal.audit.evidence import Labels, add_up, largest_by_chance, share_as_large
+from regcal.audit.evidence import add_up, largest_by_chance, share_as_large
 from regcal.audit.segments import make_segments
+from regcal.audit.statements import Labels
 from regcal.audit.tails import Steps
 from regcal.covariates import Covariates
 
 
 def rows_for(n, seed=0, spread=1.0, weights=None, bias=0.0):
-    """Return labels and segments of calibrated predictions, or of such that are too sure."""
+    """Return labels and segments of calibrated predictions, or of such that are too sure.
+
+    Three thresholds, and what lies below the lower quartile.
+    """
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
     y, thresholds = rng.normal(X[:, 0] + bias, spread), np.array([-1.0, 0.0, 1.5])
-    predicted = ndtr(thresholds - X[:, :1])
-    happened = (y[:, np.newaxis] <= thresholds).astype(float)
+    predicted = np.c_[ndtr(thresholds - X[:, :1]), np.full(n, 0.25)]
+    happened = np.c_[y[:, np.newaxis] <= thresholds, ndtr(y - X[:, 0]) <= 0.25].astype(float)
     weights = np.ones(n) if weights is None else weights
-    labels = Labels(thresholds, predicted, happened, np.zeros_like(predicted), weights)
+    kinds, places = ("threshold",) * 3 + ("below",), np.append(thresholds, 0.25)
+    labels = Labels(kinds, places, predicted, happened, weights)
     return labels, make_segments(n, Covariates.of(X), None, weights), y
 
 
@@ -61,10 +66,14 @@ def test_a_sum_beyond_chance_is_where_its_score_is():
 
 
 def test_predictions_that_are_too_sure_are_not_taken_at_their_word():
-    """Residuals that vary more than predicted widen chance; calibrated ones do not."""
+    """Residuals that vary more than predicted widen chance; calibrated ones do not.
+
+    Shares of rows that all have the same probability vary as binomials do, whatever is true.
+    """
     sure, honest = (add_up(*rows_for(4000, spread=s)[:2]) for s in (3.0, 1.0))
 
-    assert (sure.ratio > 1.3).all()
+    assert (sure.ratio[:, :3] > 1.3).all()
+    assert_allclose(sure.ratio[:, 3], 1.0)
     assert_allclose(honest.ratio, 1.0, atol=0.06)
 
 

@@ -63,3 +63,37 @@ def test_options_that_do_not_fit_are_refused(run, options, parts):
     run.write("t.csv", SMALL)
 
     run.refused(f"calibrate t.csv --target y {options}", *parts)
+
+
+@pytest.mark.parametrize(
+    ("learnt", "named", "header", "parts"),
+    [
+        (
+            "q10,q50,q90",
+            "--mean q10 --std q90",
+            "region,centre,spread",
+            ("no column 'q10'", "--mean NAME --std NAME"),
+        ),
+        (
+            "prediction,middle,spread",
+            "--mean prediction --std spread",
+            "region,pred,sigma",
+            ("no column 'prediction'", "--mean pred --std NAME. It has: 'region', 'pred', 'sigma'"),
+        ),
+        (
+            "q10,q50,q90",
+            "--quantiles q10,q50,q90",
+            "q10,q50_new,top",
+            ("no column 'q50'", "--quantile-columns q10=0.1,q50_new=0.5,NAME=0.9"),
+        ),
+        ("a1,a2,a3", "--samples a1,a2,a3", "b1,b2,b3", ("no column 'a1'", "--samples")),
+    ],
+    ids=["no like name", "mean", "quantiles", "samples"],
+)
+def test_columns_that_were_renamed(run, learnt, named, header, parts):
+    """A model that does not find its predictions tells the options that name them."""
+    run.write("old.csv", f"{learnt},y\n1,2,3,1\n2,3,4,5\n3,4,5,2\n2,3,5,4\n")
+    run.write("renamed.csv", f"{header}\n1,2,3\n2,3,4\n")
+    run.good(f"calibrate old.csv --target y {named} --calibrator scale --save m.regcal")
+
+    run.refused("predict m.regcal renamed.csv", *parts)

@@ -75,9 +75,9 @@ def test_quantiles_of_mixtures_of_mixtures(rng):
     assert_allclose(nested.cdf(nested.ppf(levels)), np.repeat(levels, 3, axis=0), rtol=1e-12)
 
 
-def _surface(shift, axis=LINEAR, ends=(-np.inf, np.inf), factor=1.0):
-    u, t = np.linspace(-6, 6, 25), np.linspace(-3, 5, 17 + int(4 * shift))
-    h = 0.4 * np.sin(u[:, np.newaxis] + shift) * np.cos(1.3 * t) + 0.1 * shift
+def _surface(shift, axis=LINEAR, ends=(-np.inf, np.inf), factor=1.0, height=0.4):
+    u, t = np.linspace(-6, 6, 25), np.linspace(-3 - shift, 5, 17 + int(4 * shift))
+    h = height * np.sin(u[:, np.newaxis] + shift) * np.cos(1.3 * t) + 0.1 * shift
     return Surface(u, t, h, (1.0, 0.5 + shift), ScaleMap(factor), axis, ends)
 
 
@@ -91,6 +91,11 @@ def _segmented(base, shift, uniform):
     return Segmented(base, thresholds, lambda _, logs: (0.8 + shift) * logs, uniform=uniform)
 
 
+def _unequal(base, count, uniform):
+    thresholds = np.linspace(-2.0, 1.5, count)
+    return Segmented(base, thresholds, lambda _, logs: 0.7 * logs, uniform=uniform)
+
+
 def _binary(base, shift, uniform):
     maps = regcal.BetaCalibrator()
     maps.coefficients_ = np.array([[1.0 + shift, 0.8, 0.1 * k] for k in range(4)])
@@ -99,7 +104,10 @@ def _binary(base, shift, uniform):
 
 
 def _quantiles(base):
-    return regcal.Quantiles([0.1, 0.4, 0.9], base.ppf([[0.1, 0.4, 0.9]]))
+    levels = [0.1, 0.4, 0.9]
+    # read as one batch is, so that there is one way to read all of them
+    usual = regcal.Quantiles(levels, [[-1.0, 0.0, 1.0]]).reading
+    return regcal.Quantiles(levels, base.ppf([levels])).read(usual)
 
 
 PARTS = {
@@ -110,11 +118,15 @@ PARTS = {
     "pit": lambda base, k: Transformed(base, _piecewise(0.1 * k, 4 + k)),
     "surface": lambda base, k: Transformed(base, _surface(0.25 * k, factor=1.0 + 0.1 * k)),
     "axes": lambda base, k: Transformed(base, _surface(0.25 * k, [LINEAR, Axis(0.5, 2.0)][k % 2])),
-    "ends": lambda base, k: Transformed(base, _surface(0.25 * k, ends=(-1.0 - k, np.inf))),
+    "ends": lambda base, k: Transformed(
+        base, _surface(0.25 * k, ends=(-1.0 + k, np.inf), height=1.5)
+    ),
     "surface of quantiles": lambda base, k: Transformed(_quantiles(base), _surface(0.25 * k)),
     "segments": lambda base, k: _segmented(base, 0.1 * k, uniform=False),
     "uniform": lambda base, k: _segmented(base, 0.1 * k, uniform=True),
     "binary": lambda base, k: _binary(base, 0.1 * k, uniform=False),
+    "unequal": lambda base, k: _unequal(base, 4 + k, uniform=False),
+    "unequal and uniform": lambda base, k: _unequal(base, 6 - k, uniform=True),
     "twice": lambda base, k: Transformed(_binary(base, 0.1 * k, uniform=True), ScaleMap(2.0 + k)),
 }
 

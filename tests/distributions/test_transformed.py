@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import scipy.stats
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from rows import PROBIT_MAPS, bases
 from scipy.integrate import quad
 
-from regcal import Normal, ScipyDistribution
+from regcal import Histogram, Normal, ScipyDistribution
 from regcal.distributions import Transformed
 from regcal.maps import ScaleMap
 
@@ -80,3 +80,12 @@ def test_scaled_normal_is_normal():
     assert_allclose(dist.logpdf(points), Normal([1.0], [6.0]).logpdf(points), rtol=1e-10)
     assert_allclose(dist.logsf(points), Normal([1.0], [6.0]).logsf(points), rtol=1e-10)
     assert_allclose(dist.crps([4.0]), Normal([1.0], [6.0]).crps([4.0]), rtol=1e-6)
+
+
+def test_a_base_that_is_a_point_has_no_density_elsewhere():
+    """Of no spread there is no logarithm, and none is needed: nothing can happen there."""
+    dry = Histogram([0.0, 0.0, 1.0], [[1.0, 0.0]])
+    changed = Transformed(dry, ScaleMap(2.0))
+
+    assert_array_equal(changed.logpdf([[0.3, 0.9]]), [[-np.inf, -np.inf]])
+    assert_array_equal(changed.cdf([[-1.0, 0.0, 0.3]]), [[0.0, 1.0, 1.0]])

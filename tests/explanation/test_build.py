@@ -79,6 +79,9 @@ def test_importance_is_the_loss_of_log_score(explained):
     assert found["kind"].importance > 5.0 * found["kind"].standard_error > 0.0
     assert abs(found["noise"].importance) < 0.2 * found["kind"].importance
     assert explained.n_scored == 900
+    worth = f"is worth {explained.gain:.2g} nats a row"
+    cost = f"would cost, in nats a row, on 900 given rows: kind {found['kind'].importance:.2g}"
+    assert worth in explained.headline() and cost in explained.importances()
 
 
 def test_units_of_y_do_not_matter(planted):

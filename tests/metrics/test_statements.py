@@ -5,9 +5,11 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from regcal import Clipped, Normal, Outcomes
+from regcal import Clipped, Normal, Outcomes, Rounded
 from regcal.metrics.calibration import pit_intervals
+from regcal.metrics.coarsening import Coarsening
 from regcal.metrics.statements import (
+    LEVELS,
     Extremes,
     JudgedRows,
     Masses,
@@ -20,19 +22,29 @@ GRID = np.array([-2.0, -0.7, 0.0, 0.4, 1.1, 2.5])
 
 
 def judged(y, dist):
-    outcomes = Outcomes.exact(y)
-    return JudgedRows(outcomes, pit_intervals(outcomes, dist), np.ones(len(y)))
+    outcomes = Outcomes.of(y)
+    return JudgedRows(outcomes, pit_intervals(outcomes, dist), np.ones(len(outcomes)))
 
 
-def sorts_of(y, dist):
-    rows, grid = judged(y, dist), GRID[np.newaxis, :]
-    places = np.array([0.0])
-    return [
-        Shares(rows),
-        Thresholds(rows, GRID, np.arange(1, 5), dist.cdf(grid)),
-        Extremes(rows),
-        Masses(rows, places, dist.cdf(places[np.newaxis]), dist.mass(places[np.newaxis])),
-    ]
+def coarsening(y, dist):
+    outcomes = Outcomes.of(y)
+    rng = np.random.default_rng(0)
+    return Coarsening.of(outcomes, dist, pit_intervals(outcomes, dist), rng)
+
+
+def shares_of(y, dist):
+    return Shares(judged(y, dist), coarsening(y, dist).around_quantiles(LEVELS, dist))
+
+
+def thresholds_of(y, dist, grid=GRID, which=slice(1, 5)):
+    seen = coarsening(y, dist).around(dist.cdf(grid[np.newaxis, :]))
+    return Thresholds(judged(y, dist), grid, np.arange(len(grid))[which], seen)
+
+
+def masses_of(y, dist):
+    place = np.array([[0.0]])
+    middle = dist.cdf(place) - 0.5 * dist.mass(place)
+    return Masses(judged(y, dist), place[0], dist.mass(place), coarsening(y, dist).around(middle))
 
 
 @pytest.fixture
@@ -44,21 +56,50 @@ def drawn(rng):
     return dist, uniforms, dist.ppf(uniforms)
 
 
-def test_simulated_rows_score_as_the_same_outcomes(drawn):
+def lattice(y):
+    return Outcomes(np.floor(y / 0.75) * 0.75, np.floor(y / 0.75) * 0.75 + 0.75)
+
+
+SEEN = {
+    "numbers": lambda dist: (dist, np.asarray),
+    "clipped": lambda dist: (Clipped(dist, low=0.0, high=1.0), np.asarray),
+    "counts": lambda dist: (Rounded(dist, step=0.5), np.asarray),
+    "visits": lambda dist: (dist, lattice),
+    "visits to the clipped": lambda dist: (Clipped(dist, low=0.0), lattice),
+}
+
+
+@pytest.mark.parametrize("kind", SEEN)
+def test_simulated_rows_score_as_the_same_outcomes(kind, drawn):
     """What was seen and what is simulated are one statistic; this makes p-values exact."""
+    base, uniforms, _ = drawn
+    dist, seen_of = SEEN[kind](base)
+    y = seen_of(dist.ppf(uniforms))
+
+    for sort in (shares_of(y, dist), thresholds_of(y, dist), masses_of(y, dist)):
+        assert_allclose(sort.simulated(uniforms[np.newaxis])[0], sort.scores(), atol=1e-6)
+
+
+def test_simulated_ends_score_as_the_same_outcomes(drawn):
+    """The smallest and the largest of numbers; of intervals the nearer end counts, to be safe."""
     dist, uniforms, y = drawn
-    for sort in sorts_of(y, dist)[:3]:
-        assert_allclose(sort.simulated(uniforms[np.newaxis])[0], sort.scores(), atol=1e-6)
+    ends = Extremes(judged(y, dist))
+
+    assert_allclose(ends.simulated(uniforms[np.newaxis])[0], ends.scores(), atol=1e-6)
 
 
-def test_simulated_masses_score_as_the_same_outcomes(drawn):
-    """At thresholds and point masses; shares of PIT values there are known in part."""
-    dist, uniforms, _ = drawn
-    clipped = Clipped(dist, low=0.0)
-    sorts = sorts_of(clipped.ppf(uniforms), clipped)
+@pytest.mark.parametrize("kind", SEEN)
+def test_variances_are_those_of_simulated_rows(kind, drawn):
+    """So scores of shapes and means are about standard normal."""
+    base, uniforms, _ = drawn
+    dist, seen_of = SEEN[kind](base)
+    y = seen_of(dist.ppf(uniforms))
+    many = np.random.default_rng(0).random((2000, len(base)))
+    shape = shares_of(y, dist).simulated(many)[:, -1]
+    means = thresholds_of(y, dist).simulated(many)[:, -2:]  # absolute values
 
-    for sort in (sorts[1], sorts[3]):
-        assert_allclose(sort.simulated(uniforms[np.newaxis])[0], sort.scores(), atol=1e-6)
+    assert_allclose([shape.mean(), shape.std()], [0.0, 1.0], atol=0.15)
+    assert_allclose(np.mean(means**2, axis=0), 1.0, atol=0.15)
 
 
 def test_share_scores_are_those_of_binomial_counts():
@@ -77,7 +118,7 @@ def test_share_scores_are_those_of_binomial_counts():
 def test_ends_of_bands_have_the_limit_as_their_score(drawn):
     """Of shares and of probabilities at thresholds."""
     dist, _, y = drawn
-    shares, thresholds, *_ = sorts_of(y, dist)
+    shares, thresholds = shares_of(y, dist), thresholds_of(y, dist)
     bands = shares.bands(2.5)
     inner = slice(8, 19)  # coverages whose ends can be left
     for end, sign in ((bands.lower, -1.0), (bands.upper, 1.0)):
@@ -95,18 +136,36 @@ def test_mean_is_the_difference_of_means(rng):
     loc = rng.normal(size=200)
     y, dist = rng.normal(loc + 0.3), Normal(loc, np.ones(200))
     grid = np.linspace(-9.0, 9.0, 1001)
-    sort = Thresholds(judged(y, dist), grid, np.arange(2), dist.cdf(grid[np.newaxis]))
+    sort = thresholds_of(y, dist, grid, slice(2))
     bands = sort.bands(1.0)
 
-    assert_allclose(bands.observed[-1], y.mean() - loc.mean(), atol=0.01)
+    assert_allclose(bands.observed[-2], y.mean() - loc.mean(), atol=0.01)
     # a sum of 200 numbers of variance one
-    assert_allclose(bands.upper[-1], np.sqrt(200) / 200, rtol=1e-3)
+    assert_allclose(bands.upper[-2], np.sqrt(200) / 200, rtol=1e-3)
+
+
+def test_slope_is_that_of_outcomes_on_predicted_means(rng):
+    """By numpy's least squares, with the error of a slope at a known variance of one."""
+    loc = rng.normal(size=200)
+    y, dist = rng.normal(1.4 * loc), Normal(loc, np.ones(200))
+    bands = thresholds_of(y, dist, np.linspace(-9.0, 9.0, 1001), slice(2)).bands(1.0)
+
+    assert_allclose(bands.observed[-1], np.polyfit(loc, y, 1)[0], atol=0.01)
+    error = 1.0 / np.sqrt(((loc - loc.mean()) ** 2).sum())
+    assert_allclose([bands.lower[-1], bands.upper[-1]], [1 - error, 1 + error], rtol=1e-3)
+
+
+def test_equal_predictions_have_no_slope(rng):
+    """Where no mean is higher than another nothing can rise with it, rounding or not."""
+    dist = Normal(np.full(50, 0.1), np.ones(50))
+
+    assert thresholds_of(rng.normal(size=50), dist).scores()[-1] == 0.0
 
 
 def test_noticed_shares_have_the_power(drawn):
     """By scipy's binomial distribution: so often such a share leaves the band."""
     dist, _, y = drawn
-    shares = Shares(judged(y, dist))
+    shares = shares_of(y, dist)
     low, high = shares.noticed(0.8, 3.0, 0.7)
     bands = shares.bands(3.0)
     k = shares.places.tolist().index(0.8)
@@ -119,7 +178,7 @@ def test_noticed_shares_have_the_power(drawn):
 
 def test_few_rows_notice_no_intervals_that_are_too_wide():
     """Ten of ten outcomes inside are no news."""
-    shares = Shares(judged(np.zeros(10), Normal(np.zeros(10), np.ones(10))))
+    shares = shares_of(np.zeros(10), Normal(np.zeros(10), np.ones(10)))
 
     assert np.isnan(shares.noticed(0.9, 3.0, 0.8)[1])
 
@@ -128,10 +187,9 @@ def test_what_is_not_known_says_nothing(rng):
     """Outcomes of which nothing was seen are no evidence, whatever was predicted."""
     dist = Normal(rng.normal(size=50), np.ones(50))
     outcomes = Outcomes(np.full(50, -1e9), np.full(50, 1e9))
-    rows = JudgedRows(outcomes, pit_intervals(outcomes, dist), np.ones(50))
-    sorts = [Shares(rows), Thresholds(rows, GRID, np.arange(6), dist.cdf(GRID[np.newaxis]))]
+    sorts = [shares_of(outcomes, dist), thresholds_of(outcomes, dist)]
 
-    for sort in (*sorts, Extremes(rows)):
+    for sort in (*sorts, Extremes(judged(outcomes, dist))):
         assert sort.scores().max() < 1.0
     assert np.isnan(sorts[1].noticed(3.0, 0.8))
 
@@ -142,6 +200,6 @@ def test_rare_surprises_among_sure_predictions_are_no_sign():
     y = np.full(100, 10.0)
     y[0] = -0.1
     grid = np.array([0.0, 10.0])
-    sort = Thresholds(judged(y, dist), grid, np.arange(1), dist.cdf(grid[np.newaxis]))
+    sort = thresholds_of(y, dist, grid, slice(1))
 
     assert sort.scores()[0] < 1.0

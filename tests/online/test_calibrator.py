@@ -439,3 +439,23 @@ def test_equal_outcomes_that_teach_nothing_are_told_of(rng):
 
     stream.update(dist, 3.0 + 0.1 * rng.normal(size=40))
     assert stream.transform(dist[:1]).ppf(0.5) > 1.0
+
+
+def test_impossible_outcomes_are_told_of_once(rng, tmp_path):
+    """A stream is fitted again and again from rows that it has warned of already."""
+    dist = regcal.Histogram([0.0, 1.0, 2.0], [[0.5, 0.5]])
+    y = rng.uniform(0, 2, 120)
+    y[5::6] = 3.0
+    stream = OnlineCalibrator("pit")
+
+    with pytest.warns(regcal.ImpossibleOutcomesWarning) as told_of:
+        for one in y[:60]:
+            stream.update(dist, [one])
+    assert len(told_of) == 1
+    regcal.save(stream, tmp_path / "stream")
+    again = regcal.load(tmp_path / "stream")
+    for one in y[60:]:
+        again.update(dist, [one])
+
+    with pytest.warns(regcal.ImpossibleOutcomesWarning):
+        again.fit(dist[np.zeros(60, dtype=int)], y[:60])

@@ -60,6 +60,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::regcal.FewRowsWarning")
 @pytest.mark.parametrize("name", BROKEN)
 def test_models_whose_parts_do_not_fit_are_refused(name, table):
     """Every class of scikit-learn knows best what it needs, alone and inside of others."""

@@ -76,6 +76,7 @@ def test_split_is_a_model_of_some_rows_and_levels_of_the_others(data, calibrator
     assert "guarantee" in str(model.guarantee_)
 
 
+@pytest.mark.filterwarnings("ignore::regcal.FewRowsWarning")
 @pytest.mark.parametrize(
     ("n_rows", "rows", "held_out"),
     [
@@ -265,6 +266,7 @@ class Columns(Recorder):
         return X[self.column].to_numpy(), np.ones(len(X))
 
 
+@pytest.mark.filterwarnings("ignore::regcal.FewRowsWarning")
 def test_weights_of_old_and_new_rows_count(data):
     """They are those of the layer below; rows of weight 0 do not count."""
     X, y = data

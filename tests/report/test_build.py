@@ -540,7 +540,12 @@ def test_censored_rows_and_masses_can_be_explored(browser, tmp_path):
             round(1000 * share),
         )
         probabilities.append(float(re.search(r"after (\d\.\d{3})", reading(browser)).group(1)))
+    browser.execute_script(
+        "arguments[0].value = 0; arguments[0].dispatchEvent(new Event('input'))",
+        browser.find_element("id", "typed"),
+    )
 
+    assert re.search(rf"≤ 0\): before \d\.\d+ → after {mass:.3f}", reading(browser))
     assert probabilities[0] == 0.0
     assert_allclose(probabilities[1], mass, atol=0.01)
     assert_allclose(probabilities[2], 1.0, atol=0.01)

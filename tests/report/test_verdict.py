@@ -100,3 +100,38 @@ def test_a_wrong_mean_and_wrong_tails_are_named(tmp_path):
 
     assert re.search(r"outcomes lie about 0\.[456]\d* above their predicted mean", text)
     assert re.search(r"% \(by chance [\d.]+ to [\d.]+ %\) of the outcomes lie above the", text)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_a_handful_of_rows_is_no_good_news(n, tmp_path):
+    """What would not have shown a gross error cannot call a model calibrated."""
+    dist = Normal(np.zeros(n), np.ones(n))
+    text = regcal.report(np.linspace(0.1, 0.5, n), dist, path=tmp_path / "few.html").read_text(
+        encoding="utf-8"
+    )
+
+    rows = "1 row" if n == 1 else "3 rows"
+    assert f"{rows} cannot tell whether “model” is calibrated" in text
+    assert '<section class="verdict open"' in text
+    assert "is calibrated, as far as" not in text
+
+
+def test_a_handful_of_rows_can_be_bad_news(tmp_path):
+    """Outcomes that are impossible need no company."""
+    dist = Normal(np.zeros(3), np.ones(3))
+
+    assert "“model” is not calibrated" in page_of([9.0, 9.5, 9.9], dist, tmp_path)
+
+
+def test_a_wrong_spread_of_a_group_is_in_the_verdict(tmp_path):
+    """The audit's worst segment is named by its intervals, in the verdict and in its table."""
+    rng = np.random.default_rng(0)
+    loc, group = rng.uniform(0.0, 100.0, 2000), rng.integers(10, size=2000)
+    spread = np.where(group == 3, 2.0, 0.9)
+    y, dist = rng.normal(loc, spread), Normal(loc, 1.0)
+    audit = regcal.audit(y, dist, groups=group)
+    page = regcal.report(y, dist, path=tmp_path / "r.html", audit=audit, target_name="rent")
+    text = page.read_text(encoding="utf-8")
+
+    assert re.search(r"The worst: group = 3: 90 % intervals hold \d\d % \(\d+ rows\)", text)
+    assert "<td>rent in its 90 % interval</td>" in text

@@ -1,25 +1,28 @@
-"""Audit predictions: read what is given, search all segments and thresholds, say what is wrong."""
+"""Audit predictions: read what is given, search all segments, say what is wrong."""
 
 from typing import Any
 
 import numpy as np
 
-from regcal._validation import Array, check_weights
+from regcal._validation import Array, check_same_index, check_weights
 from regcal.audit.costs import DecisionCost, checked_costs, decision_costs
-from regcal.audit.evidence import Cells, Labels, add_up, largest_by_chance, share_as_large
+from regcal.audit.evidence import EQUAL, Cells, add_up, largest_by_chance, share_as_large
 from regcal.audit.findings import SIGNIFICANT, Audit, AuditedSegment
 from regcal.audit.segments import Segments, make_segments
+from regcal.audit.statements import Labels, checked_coverage, make_labels
 from regcal.covariates import Covariates
 from regcal.distributions import Distribution
 from regcal.grids import QuantileGrid
 from regcal.metrics._inputs import check_count, checked_outcomes, seen_in_words
-from regcal.metrics.calibration import pit_intervals
-from regcal.metrics.censoring import Ends
-from regcal.metrics.thresholds import expected_labels, thresholds_for, told_by_rows, untold_in_words
+from regcal.metrics.thresholds import thresholds_for, told_by_rows, untold_in_words
 from regcal.outcomes import Outcomes
 
 # Where predictions are judged unless said otherwise: at tenths of the outcomes.
 _TENTHS = QuantileGrid(9)
+
+# Intervals that are judged unless said otherwise: an inner one for the shape. benchmarks/audit.py,
+# "spread": with the outer one alone, or with a third, as many wrong spreads are found.
+_COVERAGE = (0.5, 0.9)
 
 
 def audit(
@@ -30,14 +33,16 @@ def audit(
     thresholds: Any = None,
     costs: Any = None,
     *,
+    coverage: Any = _COVERAGE,
     sample_weight: Any = None,
     n_draws: int = 2000,
     random_state: Any = 0,
 ) -> Audit:
-    """Search for rows whose predictions are wrong: by group, along covariates, at thresholds.
+    """Search for rows whose predictions are wrong: by group, along covariates.
 
     In each segment and at each threshold t, the predicted P(Y <= t) is compared with how often
-    that was so. The largest of all differences, each beside its own chance, is compared with the
+    that was so, and what central intervals should hold, and leave out on either side, with what
+    they did. The largest of all differences, each beside its own chance, is compared with the
     largest that calibrated predictions show, so that the search as a whole has one honest p-value,
     and each segment one that is adjusted for it.
 
@@ -52,6 +57,7 @@ def audit(
     covariates : frame, mapping or array-like of shape (n_rows, n_columns), optional
         Numbers are cut into five ranges of equally many rows, categories are taken by level, of
         which the rarest beyond 20 are put together, and missing values are a segment of their own.
+        Rows go together by their places; tables of pandas whose indexes differ are refused.
     groups : frame, mapping or array-like of shape (n_rows,) or (n_rows, n_columns), optional
         Labels, numbers among them, each of which is a segment; 1 000 at most.
     thresholds : int, grid or array-like, optional
@@ -63,6 +69,10 @@ def audit(
         Y > t, and the rule is to act where P(Y > t) is at least their ratio. A pair holds for all
         thresholds, a mapping has thresholds of its own, ``{40.0: (1.0, 5.0)}``, and a function is
         called with each threshold.
+    coverage : float or sequence of float, default=(0.5, 0.9)
+        Of the central intervals that are judged, between 0 and 1: in them shows a wrong spread,
+        which cancels at thresholds where medians vary. ``()`` for none. An outcome that is censored
+        or lies on a point mass counts evenly over its interval of PIT values.
     sample_weight : array-like of shape (n_rows,), optional
         A weight of 2 is a row that occurs twice; 0 leaves a row out.
     n_draws : int, default=2000
@@ -81,19 +91,23 @@ def audit(
     >>> import regcal
     >>> rng = np.random.default_rng(0)
     >>> region = rng.choice(["north", "south", "west"], 3000)
-    >>> y = rng.normal(np.where(region == "south", 0.5, 0.0))
+    >>> spread = np.where(region == "west", 1.4, 1.0)
+    >>> y = rng.normal(np.where(region == "south", 0.5, 0.0), spread)
     >>> dist = regcal.Normal(np.zeros(3000), 1.0)
-    >>> print(regcal.audit(y, dist, {"region": region}, thresholds=[0.0]))
-    Not calibrated in 2 of 4 segments at 1 threshold, 3,000 rows: p < 0.001.
+    >>> print(regcal.audit(y, dist, {"region": region}, thresholds=[0.0], coverage=0.9))
+    Not calibrated in 3 of 4 segments at 1 threshold and 1 interval, 3,000 rows: p < 0.001.
+      region = west: 90 % intervals hold 77 % (1,043 rows), p < 0.001
       region = south: P(Y <= 0) was 0.50, observed 0.32 (995 rows), p < 0.001
-      all rows: P(Y <= 0) was 0.50, observed 0.45 (3,000 rows), p < 0.001
+      all rows: 10 % lie above the 95 % quantile (3,000 rows), p < 0.001
     """
+    given = {"y": y, "dist": dist, "sample_weight": sample_weight}
     outcomes, dist = checked_outcomes(y, dist)
     weights = check_weights(sample_weight, len(outcomes))
     columns, labelled = (
         None if table is None else Covariates.of(table, len(outcomes))
         for table in (covariates, _named_groups(groups))
     )
+    check_same_index({**given, "covariates": covariates, "groups": groups})
     if not weights.all():
         used = np.flatnonzero(weights)
         outcomes, dist, weights = outcomes[used], dist[used], weights[used]
@@ -104,7 +118,7 @@ def audit(
     segments = make_segments(len(outcomes), columns, labelled, weights)
     grid = thresholds_for(_TENTHS if thresholds is None else thresholds, outcomes, weights)
     grid, untold = _told(outcomes, dist, grid)
-    labels = _labels(outcomes, dist, grid, weights)
+    labels = make_labels(outcomes, dist, grid, checked_coverage(coverage), weights)
     cells = add_up(labels, segments)
     order = _order(outcomes, labels, segments)
     largest = largest_by_chance(labels, segments, cells.steps, order, n_draws, random_state)
@@ -113,8 +127,9 @@ def audit(
         prices = checked_costs(costs, grid)
         told, unpriced = _told(outcomes, dist, np.array(sorted(prices)))
         untold = np.union1d(untold, unpriced)
-        decided = decision_costs(_labels(outcomes, dist, told, weights), segments, prices)
-    return _findings(segments, cells, grid, largest, decided, _note(outcomes, untold))
+        at_prices = make_labels(outcomes, dist, told, np.empty(0), weights)
+        decided = decision_costs(at_prices, segments, prices)
+    return _findings(segments, labels, cells, largest, decided, _note(outcomes, untold))
 
 
 def _told(outcomes: Outcomes, dist: Distribution, thresholds: Array) -> tuple[Array, Array]:
@@ -132,26 +147,11 @@ def _named_groups(groups: Any) -> Any:
     return groups
 
 
-def _labels(outcomes: Outcomes, dist: Distribution, thresholds: Array, weights: Array) -> Labels:
-    """Return predicted and observed events; what is not known of them is expected."""
-    predicted = np.clip(dist.cdf(thresholds[np.newaxis, :]), 0.0, 1.0)
-    happened = (outcomes.upper[:, np.newaxis] <= thresholds).astype(np.float64)
-    unknown = np.zeros((1, len(thresholds)))
-    if not outcomes.exact_rows.all():
-        ends, seen = Ends(outcomes, dist), pit_intervals(outcomes, dist)
-        for k, t in enumerate(thresholds):
-            happened[:, k] = expected_labels(predicted[:, k], happened[:, k], ends.known(t), seen)
-        unknown = happened * (1.0 - happened)
-    return Labels(
-        thresholds, predicted, happened, np.broadcast_to(unknown, happened.shape), weights
-    )
-
-
 def _order(outcomes: Outcomes, labels: Labels, segments: Segments) -> np.ndarray:
     """Return rows by outcome, segments and prediction, so that their given order has no say."""
     sources = np.random.default_rng(0).integers(1, 2**62, segments.codes.shape[1])
     together = (segments.codes * sources).sum(axis=1)
-    middle = labels.predicted[:, len(labels.thresholds) // 2]
+    middle = labels.predicted[:, np.count_nonzero(labels.at_thresholds) // 2]
     return np.lexsort((middle, together, outcomes.upper, outcomes.lower))
 
 
@@ -159,19 +159,20 @@ def _note(outcomes: Outcomes, untold: Array) -> str:
     if outcomes.exact_rows.all():
         return ""
     return (
-        f"{seen_in_words(outcomes)}: where it is not known whether y <= t, they count as the "
-        "probability of that given what was seen, so that differences are rather too small"
+        f"{seen_in_words(outcomes)}: where it is not known whether y <= t, or whether an interval "
+        "holds y, they count as the probability of that given what was seen, so that differences "
+        "are rather too small"
         f"{untold_in_words(untold)}."
     )
 
 
 def _findings(
-    segments: Segments, cells: Cells, thresholds: Array, largest: Array, costs: Any, note: str
+    segments: Segments, labels: Labels, cells: Cells, largest: Array, costs: Any, note: str
 ) -> Audit:
     """Return the segments, those that speak most against calibration first."""
     scores, statistics = cells.scores, cells.statistics
     p_values = share_as_large(largest, scores)
-    worst = np.abs(scores).argmax(axis=1)
+    worst = _worst(scores, statistics)
     each = np.arange(len(worst))
     predicted, observed = (
         one / cells.weight[:, np.newaxis] for one in (cells.predicted, cells.happened)
@@ -185,7 +186,8 @@ def _findings(
             segments.labels[g],
             int(cells.n_rows[g]),
             float(cells.weight[g]),
-            float(thresholds[worst[g]]),
+            labels.kinds[worst[g]],
+            float(labels.places[worst[g]]),
             *(float(one[g, worst[g]]) for one in (predicted, observed)),
             *(float(one[g]) for one in (lower, upper)),
             *(float(one[g, worst[g]]) for one in (statistics, p_values)),
@@ -195,7 +197,8 @@ def _findings(
     return Audit(
         float(p_values.min()),
         tuple(found),
-        thresholds,
+        labels.kinds,
+        labels.places,
         predicted[order],
         observed[order],
         statistics[order],
@@ -204,3 +207,10 @@ def _findings(
         costs=costs,
         note=note,
     )
+
+
+def _worst(scores: Array, statistics: Array) -> np.ndarray:
+    """Return the statement with the largest score; of equal ones that of the largest sum."""
+    sizes = np.abs(scores)
+    equal = sizes >= sizes.max(axis=1, keepdims=True) - EQUAL
+    return np.asarray(np.where(equal, np.abs(statistics), -1.0).argmax(axis=1))

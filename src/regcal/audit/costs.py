@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from regcal._validation import Array, as_float_array
-from regcal.audit.evidence import Labels, sums_by_code
+from regcal.audit.evidence import sums_by_code
 from regcal.audit.segments import Segments
+from regcal.audit.statements import Labels
 
 
 @dataclass(frozen=True)
@@ -110,13 +111,13 @@ def decision_costs(
     labels: Labels, segments: Segments, costs: dict[float, tuple[float, float]]
 ) -> tuple[DecisionCost, ...]:
     """Return what decisions cost in every segment, the worst predicted first."""
-    acting, missing = np.array([costs[float(t)] for t in labels.thresholds]).T
+    acting, missing = np.array([costs[float(t)] for t in labels.places]).T
     w, risk = labels.weights[:, np.newaxis], 1.0 - labels.predicted
     act = risk >= acting / missing
     predicted = np.where(act, acting, missing * risk)
     realised = np.where(act, acting, missing * (1.0 - labels.happened))
     gap = realised - predicted
-    said = np.where(act, 0.0, missing**2 * np.maximum(risk * (1.0 - risk) - labels.unknown, 0.0))
+    said = np.where(act, 0.0, missing**2 * np.maximum(risk * (1.0 - risk) - labels.unknown(), 0.0))
     rows = [np.ones_like(w), w, w**2]
     columns = [w * act, w * predicted, w * realised, w**2 * said, w**2 * gap, w**2 * gap**2]
     sums = sums_by_code(segments.codes, len(segments), np.concatenate(rows + columns, axis=1))
@@ -134,7 +135,7 @@ def decision_costs(
         DecisionCost(
             segments.sources[g],
             segments.labels[g],
-            float(labels.thresholds[k]),
+            float(labels.places[k]),
             int(n_rows[g, 0]),
             *(float(table[g, k]) for table in (acted, should, did, errors)),
         )

@@ -1,8 +1,11 @@
-"""How far predicted and observed frequencies of y <= t are apart in each segment, beside chance.
+"""How far predicted and observed frequencies of events are apart in each segment, beside chance.
 
 For a segment g and a threshold t, with F the predicted P(Y <= t) of a row and w its weight,
 
-    S_gt = sum_g w (1[y <= t] - F(t)) / sqrt(sum_g w^2 F(t) (1 - F(t))).
+    S_gt = sum_g w (1[y <= t] - F(t)) / sqrt(sum_g w^2 F(t) (1 - F(t))),
+
+and likewise for a central interval, which holds y, or ends below or above it, with probabilities
+that are equal for all rows.
 
 Sums over few rows, or of rare events, are far from normal, so that each is turned into a normal
 score by its tail probability (`regcal.audit.tails`). The largest of all scores is compared with the
@@ -18,13 +21,14 @@ from scipy.sparse import csr_matrix
 from regcal._random import child_generator
 from regcal._validation import Array
 from regcal.audit.segments import Segments
+from regcal.audit.statements import Labels
 from regcal.audit.tails import PARTS, EventCounts, Steps
 
 # Rows share multipliers in so many bins, with signs of their own, so that a draw costs no more for
 # a million rows: correlations are then known to 1 / sqrt(bins).
 _N_BINS = 1000
 
-# Numbers in the table bins × segments × thresholds: 160 MB. With more cells there are fewer bins.
+# Numbers in the table bins × segments × statements: 160 MB. With more cells there are fewer bins.
 _MOST_NUMBERS = 20_000_000
 
 # Numbers in the table of draws that are held at a time.
@@ -34,7 +38,7 @@ _DRAWN_NUMBERS = 4_000_000
 _ROWS_AT_ONCE = 10_000
 
 # Scores that differ by less are equal: small sums have the same ones again and again.
-_EQUAL = 1e-5
+EQUAL = 1e-5
 
 # Probabilities of 0 and 1 are taken for these, which have finite odds.
 _NEVER = 1e-15
@@ -45,29 +49,14 @@ _STANDARD_ERRORS = 2.0
 
 
 @dataclass(frozen=True)
-class Labels:
-    """Predicted P(Y <= t) and whether y <= t, rows × thresholds.
-
-    Where that is not known, `happened` is its probability given what was seen, if the predictions
-    are right, and `unknown` the variance that is left of it.
-    """
-
-    thresholds: Array
-    predicted: Array
-    happened: Array
-    unknown: Array
-    weights: Array
-
-
-@dataclass(frozen=True)
 class Cells:
-    """What was added up over the rows of each segment, segments × thresholds.
+    """What was added up over the rows of each segment, segments × statements.
 
     Attributes
     ----------
     n_rows, weight : ndarray of shape (n_segments,)
     predicted, happened : ndarray
-        Sums of w F and of w 1[y <= t].
+        Sums of w F and of w 1[y <= t], or of another event.
     variance : ndarray
         Of the latter if predictions are right.
     counts : EventCounts
@@ -76,8 +65,8 @@ class Cells:
         How far one more event moves a sum: the weight of a row.
     ratio : ndarray
         How much larger the sums' variance is than that of the events. It is smaller than 1 where
-        outcomes are censored, and larger where the residuals of a segment vary more than its
-        predictions say: those that are too sure are not taken at their word.
+        outcomes are censored, and larger at thresholds where the residuals of a segment vary more
+        than its predictions say: those that are too sure are not taken at their word.
     """
 
     n_rows: np.ndarray
@@ -112,9 +101,9 @@ class Cells:
         )
         return Steps.of(counts, divided(self.excess, self._event).ravel(), self._step.ravel())
 
-    def by_chance(self, score: float, thresholds: np.ndarray) -> tuple[Array, Array]:
-        """Return between which excesses scores are within ± score, at a threshold per segment."""
-        cells = (np.arange(len(self.weight)), thresholds)
+    def by_chance(self, score: float, statements: np.ndarray) -> tuple[Array, Array]:
+        """Return between which excesses scores are within ± score, for a statement per segment."""
+        cells = (np.arange(len(self.weight)), statements)
         counts = EventCounts(
             *(one[:, *cells] for one in (self.counts.trials, self.counts.probabilities))
         )
@@ -151,30 +140,36 @@ def divided(a: Array, b: Array) -> Array:
 
 def add_up(labels: Labels, segments: Segments) -> Cells:
     """Return the sums of all rows, segment by segment."""
-    n_segments, n_thresholds, n_parts = len(segments), len(labels.thresholds), len(PARTS) - 1
-    total, events = np.zeros(()), np.zeros((n_thresholds, n_segments * n_parts, 2))
+    n_segments, n_statements, n_parts = len(segments), len(labels.places), len(PARTS) - 1
+    own = labels.at_thresholds
+    total, by_part = np.zeros(()), np.zeros((n_statements, n_segments * n_parts, 2))
     for start in range(0, len(labels.weights), _ROWS_AT_ONCE):
         rows = slice(start, start + _ROWS_AT_ONCE)
         codes, w, q = segments.codes[rows], labels.weights[rows], labels.predicted[rows]
         columns = np.concatenate(_to_add_up(labels, rows), axis=1)
         total = total + sums_by_code(codes, n_segments, columns)
-        part = np.searchsorted(PARTS[1:-1], q, side="right")
-        for k in range(n_thresholds):
-            by_part = codes + n_segments * part[:, k : k + 1]
-            events[k] += sums_by_code(by_part, n_segments * n_parts, np.c_[w, w * q[:, k]])
+        for k in np.flatnonzero(own):
+            parted = codes + n_segments * _part(q[:, k : k + 1])
+            by_part[k] += sums_by_code(parted, n_segments * n_parts, np.c_[w, w * q[:, k]])
     n_rows, weight, squared, noise = total[:, :4].T
-    tables = np.split(total[:, 4:], total[:, 4:].shape[1] // n_thresholds, axis=1)
+    events = by_part.reshape(n_statements, n_parts, n_segments, 2)
+    for k in np.flatnonzero(~own):  # of intervals, all rows say the same
+        share = labels.places[k]
+        events[k, _part(share)] = np.column_stack([weight, weight * share])
+    tables = np.split(total[:, 4:], total[:, 4:].shape[1] // n_statements, axis=1)
     predicted, happened, variance, known, free, gap, squared_gap = tables
     # what is known of censored rows is an estimate: by the residuals, where that is more
     known = np.where(known < variance, np.maximum(known, squared_gap), variance)
     # residuals around their mean, e - d with d = sum w e / sum w
     mean = (happened - predicted) / weight[:, np.newaxis]
     seen = squared_gap - 2.0 * mean * gap + mean**2 * squared[:, np.newaxis]
-    more = np.sum(seen - known, axis=1) - _STANDARD_ERRORS * np.sqrt(noise)
-    too_sure = 1.0 + np.maximum(divided(more, known.sum(axis=1)), 0.0)
+    # predictions of intervals are not too sure of single rows
+    more = np.sum((seen - known)[:, own], axis=1) - _STANDARD_ERRORS * np.sqrt(noise)
+    too_sure = 1.0 + np.maximum(divided(more, known[:, own].sum(axis=1)), 0.0)
     step = divided(variance, free)
-    counts = _counts(events.reshape(n_thresholds, n_parts, n_segments, 2), step)
-    ratio = divided(known, step**2 * counts.variance) * too_sure[:, np.newaxis]
+    counts = _counts(events, step)
+    ratio = divided(known, step**2 * counts.variance)
+    ratio[:, own] *= too_sure[:, np.newaxis]
     return Cells(
         n_rows.astype(np.intp),
         weight,
@@ -187,9 +182,13 @@ def add_up(labels: Labels, segments: Segments) -> Cells:
     )
 
 
+def _part(probabilities: Array | float) -> np.ndarray:
+    return np.searchsorted(PARTS[1:-1], probabilities, side="right")
+
+
 def _counts(events: Array, step: Array) -> EventCounts:
     """Return numbers of events from weights of rows and of predicted events, by `PARTS`."""
-    weights, predicted = events.transpose(3, 1, 2, 0)  # each parts × segments × thresholds
+    weights, predicted = events.transpose(3, 1, 2, 0)  # each parts × segments × statements
     with np.errstate(divide="ignore", invalid="ignore"):
         trials = np.where(step > 0, weights / step, 0.0)
         probabilities = predicted / weights
@@ -198,12 +197,13 @@ def _counts(events: Array, step: Array) -> EventCounts:
 
 
 def _to_add_up(labels: Labels, rows: slice) -> list[Array]:
-    """Return what is added up over rows: columns for each threshold, after those for rows."""
+    """Return what is added up over rows: columns for each statement, after those for rows."""
     w, q = labels.weights[rows, np.newaxis], labels.predicted[rows]
     residuals = labels.happened[rows] - q
     variance = q * (1.0 - q)
-    known = variance - labels.unknown[rows]
-    noise = np.sum(w**2 * (residuals**2 - known), axis=1, keepdims=True) ** 2
+    known = variance - labels.unknown(rows)
+    beyond = (w**2 * (residuals**2 - known))[:, labels.at_thresholds]
+    noise = np.sum(beyond, axis=1, keepdims=True) ** 2
     return [
         np.ones_like(w),
         w,
@@ -269,9 +269,9 @@ def largest_by_chance(
 def _residuals_in_bins(
     labels: Labels, segments: Segments, order: np.ndarray, rng: np.random.Generator
 ) -> Array:
-    """Return sums of residuals with random signs, bins × (segments and thresholds)."""
-    n_rows, n_thresholds, n_segments = len(order), len(labels.thresholds), len(segments)
-    n_bins = min(_N_BINS, max(1, _MOST_NUMBERS // (n_thresholds * n_segments)))
+    """Return sums of residuals with random signs, bins × (segments and statements)."""
+    n_rows, n_statements, n_segments = len(order), len(labels.places), len(segments)
+    n_bins = min(_N_BINS, max(1, _MOST_NUMBERS // (n_statements * n_segments)))
     bins, signs = np.empty(n_rows, dtype=np.intp), np.ones(n_rows)
     if n_rows <= n_bins:
         n_bins = n_rows
@@ -286,10 +286,10 @@ def _residuals_in_bins(
         residuals *= (signs * labels.weights)[rows, np.newaxis]
         codes = segments.codes[rows] + n_segments * bins[rows, np.newaxis]
         total = total + sums_by_code(codes, n_bins * n_segments, residuals)
-    return total.reshape(n_bins, n_segments * n_thresholds)
+    return total.reshape(n_bins, n_segments * n_statements)
 
 
 def share_as_large(largest: Array, scores: Array) -> Array:
     """Return p-values: the share of draws, with the data themselves, that are as large."""
-    below = np.searchsorted(largest, np.abs(scores) - _EQUAL)
+    below = np.searchsorted(largest, np.abs(scores) - EQUAL)
     return np.asarray((1.0 + len(largest) - below) / (1.0 + len(largest)), dtype=np.float64)

@@ -1,5 +1,8 @@
 """What an audit found: segments in which predictions are wrong, as objects, text and tables."""
 
+from __future__ import annotations
+
+import math
 from collections.abc import Iterable, Sized
 from dataclasses import dataclass, fields
 from typing import Any
@@ -17,7 +20,7 @@ SIGNIFICANT = 0.05
 
 @dataclass(frozen=True)
 class AuditedSegment:
-    """One segment of the rows, at the threshold that says most against its predictions.
+    """One segment of the rows, with the event that says most against its predictions.
 
     Attributes
     ----------
@@ -28,35 +31,42 @@ class AuditedSegment:
     n_rows : int
     weight : float
         Their total weight.
-    threshold : float
+    kind : str
+        The event is Y <= t at a ``"threshold"``, that a central interval of some ``"coverage"``
+        holds Y, or that Y is ``"below"`` or ``"above"`` it.
+    place : float
+        Threshold, nominal coverage, or share beyond that end of the interval.
     predicted, observed : float
-        Mean P(Y <= threshold), and the share of outcomes for which that was so.
+        Mean probability of the event, and the share of outcomes for which it happened.
     lower, upper : float
-        Where `difference` stays by chance, in all segments and at all thresholds at once, in 95
+        Where `difference` stays by chance, in all segments and for all events at once, in 95
         of 100 searches of calibrated predictions.
     statistic : float
-        The standardised sum S at the threshold.
+        The standardised sum S of the event.
     p_value : float
         Adjusted for the search: it is small in one search of twenty by chance, whatever the number
-        of segments and thresholds.
+        of segments, thresholds and intervals.
 
     Examples
     --------
     >>> import regcal
     >>> dist = regcal.Normal([0.0] * 60, 1.0)
-    >>> audit = regcal.audit([-3.0, 3.0] * 30, dist, {"x": [1, 2] * 30}, thresholds=[0.0])
-    >>> segment = audit.segments[0]
+    >>> y, x = [-3.0, 3.0] * 30, {"x": [1, 2] * 30}
+    >>> segment = regcal.audit(y, dist, x, thresholds=[0.0], coverage=()).segments[0]
     >>> print(segment)
     x = 1: P(Y <= 0) was 0.50, observed 1.00 (30 rows), p < 0.001
     >>> segment.upper < segment.difference
     True
+    >>> print(regcal.audit(y, dist, x, thresholds=[0.0]).segments[0])
+    all rows: 90 % intervals hold 0 % (60 rows), p < 0.001
     """
 
     covariate: str
     segment: str
     n_rows: int
     weight: float
-    threshold: float
+    kind: str
+    place: float
     predicted: float
     observed: float
     lower: float
@@ -69,11 +79,32 @@ class AuditedSegment:
         """Observed share less predicted probability."""
         return self.observed - self.predicted
 
+    def event(self, target: str = "Y") -> str:
+        """Return what was predicted and observed, in words for a cell of a table."""
+        if self.kind == "threshold":
+            return f"{target} <= {self.place:.4g}"
+        if self.kind == "coverage":
+            return f"{target} in its {_percent(self.place)} interval"
+        return f"{target} {self._beyond_quantile('its')}"
+
+    def _beyond_quantile(self, article: str) -> str:
+        level = self.place if self.kind == "below" else 1.0 - self.place
+        return f"{self.kind} {article} {_percent(level)} quantile"
+
+    def _found(self) -> str:
+        """Return what was predicted and observed as a clause."""
+        if self.kind == "threshold":
+            return f"P({self.event()}) was {self.predicted:.2f}, observed {self.observed:.2f}"
+        # as many digits as tell the share from the one that was promised
+        distance = max(100.0 * abs(self.difference), 1e-3)
+        observed = f"{100.0 * self.observed:.{max(0, math.ceil(-math.log10(distance)))}f} %"
+        if self.kind == "coverage":
+            return f"{_percent(self.place)} intervals hold {observed}"
+        return f"{observed} lie {self._beyond_quantile('the')}"
+
     def __str__(self) -> str:
-        return (
-            f"{self.segment}: P(Y <= {self.threshold:.4g}) was {self.predicted:.2f}, observed "
-            f"{self.observed:.2f} ({self.n_rows:,} rows), {p_in_words(self.p_value)}"
-        )
+        rows = f"{self.n_rows:,} row{'s' if self.n_rows != 1 else ''}"
+        return f"{self.segment}: {self._found()} ({rows}), {p_in_words(self.p_value)}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,9 +117,11 @@ class Audit:
         Of the whole search: how often the worst segment of calibrated predictions looks as bad.
     segments : tuple of AuditedSegment
         The worst first.
-    thresholds : ndarray of shape (n_thresholds,)
-    predicted, observed, statistics, p_values : ndarray of shape (n_segments, n_thresholds)
-        For the segments in their order, at all thresholds.
+    kinds : tuple of str
+    places : ndarray of shape (n_events,)
+        The events that were counted, as in `AuditedSegment`: thresholds first, then intervals.
+    predicted, observed, statistics, p_values : ndarray of shape (n_segments, n_events)
+        For the segments in their order, of all events.
     n_rows : int
     costs : tuple of DecisionCost
         What decisions cost, if `costs` were given; the worst predicted first. Their standard
@@ -110,7 +143,8 @@ class Audit:
 
     p_value: float
     segments: tuple[AuditedSegment, ...]
-    thresholds: Array
+    kinds: tuple[str, ...]
+    places: Array
     predicted: Array
     observed: Array
     statistics: Array
@@ -118,6 +152,19 @@ class Audit:
     n_rows: int
     costs: tuple[DecisionCost, ...] = ()
     note: str = ""
+
+    @property
+    def thresholds(self) -> Array:
+        """Where P(Y <= t) was judged."""
+        return self._places_of("threshold")
+
+    @property
+    def coverage(self) -> Array:
+        """Nominal coverage of the intervals that were judged."""
+        return self._places_of("coverage")
+
+    def _places_of(self, kind: str) -> Array:
+        return self.places[[one == kind for one in self.kinds]]
 
     @property
     def wrong(self) -> tuple[AuditedSegment, ...]:
@@ -135,9 +182,11 @@ class Audit:
     def headline(self) -> str:
         """Return what was found in one sentence."""
         segments = _number_of(self.segments, "segment")
-        thresholds = _number_of(self.thresholds, "threshold")
+        places = _number_of(self.thresholds, "threshold")
+        if len(self.coverage):
+            places += f" and {_number_of(self.coverage, 'interval')}"
         rows = f"{self.n_rows:,} rows: {p_in_words(self.p_value)}"
-        searched = f"{segments} at {thresholds}, {rows}"
+        searched = f"{segments} at {places}, {rows}"
         if self.p_value >= SIGNIFICANT:
             return f"No sign of miscalibration in any segment ({searched})."
         return f"Not calibrated in {len(self.wrong)} of {searched}."
@@ -167,6 +216,10 @@ def p_in_words(p_value: float) -> str:
     """Return a p-value in words that fit into a sentence."""
     shown = shown_p(p_value)
     return f"p {shown}" if shown.startswith("<") else f"p = {shown}"
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.4g} %"
 
 
 def _number_of(things: Sized, name: str) -> str:

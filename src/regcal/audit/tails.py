@@ -122,8 +122,9 @@ def _tail_scores(trials: Array, probabilities: Array, place: Array, step: Array)
     variance = (trials * tilted * (1.0 - tilted)).sum(axis=0)
     third = (trials * tilted * (1.0 - tilted) * (1.0 - 2.0 * tilted)).sum(axis=0)
     root = np.copysign(np.sqrt(2.0 * np.maximum(tilt * place - cumulant, 0.0)), tilt)
-    slope = 2.0 / step * np.sinh(0.5 * step * tilt) * np.sqrt(variance)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    # a step that is more than all variance has an infinite slope: its score is the largest
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        slope = 2.0 / step * np.sinh(0.5 * step * tilt) * np.sqrt(variance)
         scores = root + np.log(slope / root) / root
         middle = tilt * np.sqrt(variance) + third / (6.0 * variance**1.5)
     scores = np.where(np.abs(tilt) < _NO_TILT, middle, scores)

@@ -10,6 +10,7 @@ from regcal.calibrators.base import (
 from regcal.calibrators.conditional import ConditionalCalibrator, LearnerScore
 from regcal.calibrators.conformal import ConformalLevels
 from regcal.calibrators.dirichlet import DirichletCalibrator
+from regcal.calibrators.few_rows import FewRowsWarning
 from regcal.calibrators.gp_density import DensityCalibrator
 from regcal.calibrators.gp_paper import PaperGPCalibrator
 from regcal.calibrators.gp_threshold import GPCalibrator
@@ -33,6 +34,7 @@ __all__ = [
     "DensityCalibrator",
     "DirichletCalibrator",
     "DisagreementWarning",
+    "FewRowsWarning",
     "GPCalibrator",
     "IdentityCalibrator",
     "ImpossibleOutcomesWarning",

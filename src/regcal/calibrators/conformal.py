@@ -1,5 +1,7 @@
 """Levels that hold: order statistics of held-out rows move those of intervals and bounds."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import ceil
@@ -237,7 +239,7 @@ class ConformalLevels(Auditable, BaseEstimator):
         asked = Asked(1.0 - level, (self.lower_,), -z, -np.inf, name)
         return -self._moved(asked, n_rows, sample_weight, by)
 
-    def _moved(self, asked: "Asked", n_rows: int, sample_weight: Any, by: Any) -> Array:
+    def _moved(self, asked: Asked, n_rows: int, sample_weight: Any, by: Any) -> Array:
         """Return how far out the ends of each new row have to be."""
         new_weights = self._new_weights(sample_weight, n_rows)
         reached = np.empty(n_rows)
@@ -460,7 +462,7 @@ class TooFewRowsError(ValueError):
         reason, instead, more = self.args
         return f"{reason} {more}{instead}."
 
-    def with_way(self, more: str) -> "TooFewRowsError":
+    def with_way(self, more: str) -> TooFewRowsError:
         """Return the same with another way to get more rows."""
         reason, instead, _ = self.args
         return TooFewRowsError(reason, instead, more)

@@ -3,6 +3,8 @@
 The reference for `GPCalibrator`: the same model on a few thousand pairs, cubic in their number.
 """
 
+from __future__ import annotations
+
 import warnings
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,7 @@
 """What a calibrator has observed of held-out rows: bounded, mergeable, enough to be fitted from."""
 
+from __future__ import annotations
+
 import copy
 from collections.abc import Sequence
 from dataclasses import replace
@@ -66,10 +68,10 @@ class Observed(WithoutCaches):
     1.5
     """
 
-    earlier: "Calibrator | None" = None
+    earlier: Calibrator | None = None
     readings: Readings = ()
 
-    def __init__(self, calibrator: "Calibrator", targets: Targets | None = None) -> None:
+    def __init__(self, calibrator: Calibrator, targets: Targets | None = None) -> None:
         self.calibrator = calibrator
         self.layout = Targets() if targets is None else self._with_support(targets)
         self.fixed = targets is not None
@@ -80,7 +82,7 @@ class Observed(WithoutCaches):
         self._cells: tuple[Cells, ...] | None = None  # none while all rows are kept
 
     @classmethod
-    def all_of(cls, calibrator: "Calibrator", rows: HeldOut) -> Self:
+    def all_of(cls, calibrator: Calibrator, rows: HeldOut) -> Self:
         """Return what is observed of rows, of which there are no others."""
         observed = cls(calibrator, Targets.of_outcomes(rows.seen, rows.weights))
         observed._targets = observed.layout
@@ -163,7 +165,7 @@ class Observed(WithoutCaches):
         wanted = self.calibrator._coordinates(self.targets)
         return tuple(Cells.of(one, self.rows) for one in wanted)
 
-    def reweighted(self, factors: Array) -> "Observed":
+    def reweighted(self, factors: Array) -> Observed:
         """Return the same with the weights of the kept rows multiplied.
 
         All rows follow if the factors are equal. Else the kept rows stand for all.
@@ -177,14 +179,14 @@ class Observed(WithoutCaches):
         changed._sample = Sample((rows.reweighted(factors * rows.weights),))
         return changed
 
-    def part(self, calibrator: "Calibrator", which: Sequence[int]) -> "Observed":
+    def part(self, calibrator: Calibrator, which: Sequence[int]) -> Observed:
         """Return what another calibrator would have observed, given which coordinates are its."""
         part = copy.copy(self)  # without what was derived
         part.calibrator, part.earlier = calibrator, None
         part._cells = None if self._cells is None else tuple(self._cells[k] for k in which)
         return part
 
-    def after(self, earlier: "Calibrator | None") -> "Observed":
+    def after(self, earlier: Calibrator | None) -> Observed:
         """Return the same, beside what was learnt from nearly the same rows."""
         later = copy.copy(self)
         later.earlier = earlier
@@ -197,7 +199,7 @@ class Observed(WithoutCaches):
         """The number of rows that what was observed counts for."""
         return float(self._targets.weights.sum())
 
-    def faded(self, factor: float) -> "Observed":
+    def faded(self, factor: float) -> Observed:
         """Return the same with all weights multiplied, without what hardly counts any more.
 
         Range and support are those of the rows that still count.
@@ -281,7 +283,7 @@ class Observed(WithoutCaches):
         self._count(rows)
         return self
 
-    def merge(self, other: "Observed") -> "Observed":
+    def merge(self, other: Observed) -> Observed:
         """Return what was observed of both sets of rows.
 
         Parameters

@@ -240,8 +240,7 @@ class Reweighting:
         first = parts[0].maps
         if not isinstance(first, BinaryMap) or any(type(p.maps) is not type(first) for p in parts):
             return None
-        coefficients = np.stack([part.maps.coefficients_ for part in parts])
-        return RowMaps(first, members.repeated(coefficients))
+        return RowMaps(first, members.stacked([part.maps.coefficients_ for part in parts]))
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """Through what outcomes are seen: ends at which they pile up, and the step they are rounded to."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +46,7 @@ class Support:
     smooth: bool = False
 
     @classmethod
-    def given(cls, support: Any, step: Any) -> "Support":
+    def given(cls, support: Any, step: Any) -> Support:
         """Return what is given, rather than to be found, by the parameters of a calibrator."""
         return cls(*(given_ends(support) or WHOLE_LINE), step=given_step(step) or 0.0)
 

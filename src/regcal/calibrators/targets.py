@@ -1,5 +1,7 @@
 """Range and distribution of outcomes, which merge: what thresholds and axes are laid out by."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
@@ -133,7 +135,7 @@ class Targets(WithoutCaches):
             values, totals = _merged(values, totals, step)
         return cls(values, totals[0], low, high, step, totals[1], *known)
 
-    def merge(self, other: "Targets") -> "Targets":
+    def merge(self, other: Targets) -> Targets:
         """Return the targets of both sets of rows."""
         if not len(other.values):
             return self
@@ -158,7 +160,7 @@ class Targets(WithoutCaches):
         )
         return self._in_cells(values, totals, step, ends, (*outermost, *inner))
 
-    def seen_through(self, support: Any, step: Any) -> "Targets":
+    def seen_through(self, support: Any, step: Any) -> Targets:
         """Return the same with the support that the parameters of a calibrator ask for.
 
         Parameters
@@ -231,7 +233,7 @@ class Targets(WithoutCaches):
         gaps = np.diff(self.values)
         return gaps[gaps > _SMALLEST_GAP * (self.high - self.low)]
 
-    def rounded(self) -> "Targets":
+    def rounded(self) -> Targets:
         """Return the same with a range and an axis that change rarely as rows are added."""
         if self.low >= self.high:
             return self
@@ -239,7 +241,7 @@ class Targets(WithoutCaches):
         low, high = part * np.floor(self.low / part), part * np.ceil(self.high / part)
         return replace(self, low=float(low), high=float(high), told_axis=self.axis.rounded())
 
-    def suits(self, other: "Targets") -> bool:
+    def suits(self, other: Targets) -> bool:
         """Return whether thresholds laid out for these targets are as good for others.
 
         They lie beyond all of these by half of their range on the axis, and may lie beyond the
@@ -247,7 +249,7 @@ class Targets(WithoutCaches):
         """
         return self.support == other.support and self._reaches(other) and other._reaches(self)
 
-    def _reaches(self, other: "Targets") -> bool:
+    def _reaches(self, other: Targets) -> bool:
         if not self.low < self.high:
             return False
         low, high = self.axis(np.array([self.low, self.high]))

@@ -52,6 +52,26 @@ def as_typed(*names: str) -> str:
     return next((name for name in names if name in typed), names[0])
 
 
+def likeliest(name: str, known: Sequence[str]) -> str | None:
+    """Return the name that is most like one that is not there: longer, shorter, or mistyped.
+
+    Examples
+    --------
+    >>> from regcal.cli._errors import likeliest
+    >>> likeliest("prediction", ["region", "pred"]), likeliest("sigmma", ["sigma", "id"])
+    ('pred', 'sigma')
+    """
+    by_lower = {one.lower(): one for one in known}
+    asked = name.lower()
+    parts = [
+        one
+        for one in by_lower
+        if min(len(one), len(asked)) > 2 and (one.startswith(asked) or asked.startswith(one))
+    ]
+    close = get_close_matches(asked, parts, n=1, cutoff=0.0) or get_close_matches(asked, by_lower)
+    return by_lower[close[0]] if close else None
+
+
 def unknown_name(name: str, known: Sequence[str], what: str) -> str:
     """Return the start of a message on a name that is not there, with the likeliest one.
 
@@ -61,9 +81,12 @@ def unknown_name(name: str, known: Sequence[str], what: str) -> str:
     >>> unknown_name("sigmma", ["id", "mu", "sigma"], "data.csv has no column")
     "data.csv has no column 'sigmma'. Did you mean 'sigma'?"
     """
-    by_lower = {one.lower(): one for one in known}
-    close = get_close_matches(name.lower(), by_lower, n=1)
-    if close:
-        return f"{what} {name!r}. Did you mean {by_lower[close[0]]!r}?"
-    shown = ", ".join(repr(one) for one in known[:12]) + (", ..." if len(known) > 12 else "")
-    return f"{what} {name!r}. It has: {shown}."
+    close = likeliest(name, known)
+    if close is not None:
+        return f"{what} {name!r}. Did you mean {close!r}?"
+    return f"{what} {name!r}. It has: {in_words(known)}."
+
+
+def in_words(names: Sequence[str]) -> str:
+    """Return names as a text, the first of many."""
+    return ", ".join(repr(one) for one in names[:12]) + (", ..." if len(names) > 12 else "")

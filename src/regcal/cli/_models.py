@@ -7,7 +7,7 @@ import regcal
 from regcal.cli._covariates import columns_read_before, renamed
 from regcal.cli._errors import InputError
 from regcal.cli._estimators import find_modules_here
-from regcal.cli._predictions import prediction_columns
+from regcal.cli._predictions import check_columns_of_model, prediction_columns
 from regcal.cli._reading import Layout
 from regcal.tables import (
     CensoredColumns,
@@ -63,6 +63,7 @@ def model_for_table(
         inner = model.calibrator_ if of_table else model
         known = model.columns if of_table else None
         columns = prediction_columns(layout, *options) if named or known is None else known
+        check_columns_of_model(columns, layout)
         own_target = outcomes_of(model.target if of_table else "y", target, layout)
         given = model.covariates if of_table else columns_read_before(inner.columns_)
         own = TableCalibrator(columns, inner, own_target, renamed(given, covariates))

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from regcal.cli._errors import InputError, as_typed
+from regcal.cli._errors import InputError, as_typed, in_words, likeliest
 from regcal.cli._reading import Layout
 from regcal.tables import NormalColumns, PredictionColumns, QuantileColumns, SampleColumns
 
@@ -36,6 +36,30 @@ def prediction_columns(
     for name, option in ((mean, "--mean"), (std, "--std")):
         layout.position(name, option)
     return NormalColumns(mean, std)
+
+
+def check_columns_of_model(columns: PredictionColumns, layout: Layout) -> None:
+    """Refuse a table without the columns that a model knows, and say how to name others."""
+    lacking = [name for name in columns.names if name not in layout.names]
+    if not lacking:
+        return
+    here = {name: name for name in columns.names}
+    free = [name for name in layout.names if name not in here]
+    for name in lacking:
+        here[name] = likeliest(name, free) or "NAME"
+        free = [one for one in free if one != here[name]]
+    if isinstance(columns, NormalColumns):
+        option = f"--mean {here[columns.mean]} --std {here[columns.std]}"
+    elif isinstance(columns, QuantileColumns):
+        levels = (f"{here[name]}={level:g}" for level, name in sorted(columns.columns.items()))
+        option = f"--quantile-columns {','.join(levels)}"
+    else:
+        option = "--samples with their names, or with a common start such as draw_"
+    msg = (
+        f"{layout.label} has no column {lacking[0]!r}, where the model has learnt to find "
+        f"predictions. If they have other names here: {option}. It has: {in_words(layout.names)}."
+    )
+    raise InputError(msg)
 
 
 def _quantile_columns(layout: Layout, option: str) -> QuantileColumns:

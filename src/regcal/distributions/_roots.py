@@ -123,34 +123,40 @@ def solve_between(
     point = np.minimum(np.maximum(start, low), high)
     solution, rows, function = np.empty(point.shape), np.arange(len(point)), function_of(None)
     targets = for_rows(targets, len(point))
+    unit = 1.0 + np.abs(targets)
     spacing = 4 * _EPS * np.maximum(np.abs(low), np.abs(high))
     settled, before = high - low <= spacing, np.full(point.shape, _TOLERANCE)
     for step in range(_MAX_STEPS):
-        left = np.flatnonzero(~settled.all(axis=1))
-        if 2 * len(left) < len(rows):
+        unsettled = ~settled
+        left = unsettled.any(axis=1)
+        n_left = np.count_nonzero(left)
+        if n_left == 0:
+            break
+        if 2 * n_left < len(rows):
             # the others have what they need
             solution[rows] = point
-            if len(left) == 0:
-                return solution
             rows = rows[left]
             function = function_of(rows)
-            point, low, high = point[left], low[left], high[left]
-            targets, spacing, settled = targets[left], spacing[left], settled[left]
-            before = before[left]
+            point, low, high, before = point[left], low[left], high[left], before[left]
+            targets, unit, spacing = targets[left], unit[left], spacing[left]
+            settled, unsettled = settled[left], unsettled[left]
         values, logslopes = function(point)
         error = values - targets
-        missed = np.abs(error) / (1.0 + np.abs(targets))
+        missed = np.abs(error) / unit
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             newton = point - error * np.exp(-logslopes)
             # where slopes are smooth, a step leaves the square of the share that the last one left
             ahead = missed * (missed / before) ** 2
         low, high = np.where(error < 0, point, low), np.where(error > 0, point, high)
-        inside = (newton > low) & (newton < high) & (step < _SLOW_STEPS)
+        inside = (newton > low) & (newton < high)
+        if step >= _SLOW_STEPS:
+            inside[:] = False
         ahead = np.where(inside, ahead, missed)
         done = settled | ((missed <= _LAST_STEP) & (ahead <= _TOLERANCE)) | (high - low <= spacing)
-        if not inside.all():
-            newton = np.where(inside, newton, np.where(done, point, _middle(low, high)))
-        point = np.where(settled, point, newton)
+        point = np.where(inside & unsettled, newton, point)
+        unsure = ~(inside | done)
+        if unsure.any():
+            point = np.where(unsure, _middle(low, high), point)
         settled, before = done, missed
     solution[rows] = point
     return solution

@@ -42,7 +42,11 @@ class BaseMasses:
         masses = mass_between(tails[:, :-1], tails[:, 1:])
         sizes = np.abs(tails)
         least = np.maximum(CANCELLED * np.maximum(sizes[:, :-1], sizes[:, 1:]), SMALL)
-        return cls(tails, masses, masses < least)
+        short = masses < least
+        if thresholds.ndim > 1 and short.any():
+            # a segment without width has no mass, and nothing more is to be known of it
+            short[:, 1:-1] &= thresholds[:, 1:] > thresholds[:, :-1]
+        return cls(tails, masses, short)
 
     def logs(self, dist: Distribution, thresholds: Array) -> Array:
         """Return the logs of masses, exact also of those that the tails do not tell."""
@@ -101,28 +105,41 @@ class JoinedReweighting:
     """Several functions that reweight segments, each for the rows that are its own."""
 
     functions: tuple[Reweight, ...]
+    counts: tuple[int, ...]  # of the segments of each
     members: Members
 
     @staticmethod
-    def of(functions: Sequence[Reweight], members: Members) -> Any:
+    def of(functions: Sequence[Reweight], counts: Sequence[int], members: Members) -> Any:
         """Return one function for the rows of several, by which they may be asked at once."""
         kind: Any = type(functions[0])
-        if hasattr(kind, "joined") and all(type(one) is kind for one in functions):
+        alike = len(set(counts)) == 1 and all(type(one) is kind for one in functions)
+        if alike and hasattr(kind, "joined"):
             whole = kind.joined(functions, members)
             if whole is not None:
                 return whole
-        return JoinedReweighting(tuple(functions), members)
+        return JoinedReweighting(tuple(functions), tuple(counts), members)
 
     def take(self, rows: np.ndarray) -> "JoinedReweighting":
         """Return the functions of some rows."""
-        return JoinedReweighting(self.functions, self.members.take(rows))
+        return JoinedReweighting(self.functions, self.counts, self.members.take(rows))
 
     def __call__(self, base: Distribution, log_p: Array) -> Array:
         """Return log new masses, (n_rows, n_segments)."""
-        new = np.empty(log_p.shape)
-        for function, rows in self.members.each(self.functions):
-            new[rows] = function(base[rows], log_p[rows])
+        new = np.full(log_p.shape, -np.inf)
+        parts = tuple(zip(self.functions, self.counts, strict=True))
+        for (function, count), rows in self.members.each(parts):
+            part, said = log_p[rows], new[rows]
+            # segments that make up the number stand before the last
+            own = slice(None) if count == log_p.shape[1] else [*range(count - 1), -1]
+            said[:, own] = function(base[rows], part[:, own])
+            new[rows] = said
         return new
+
+
+def padded(thresholds: Array, count: int) -> Array:
+    """Return so many thresholds, by repeating the last: the segments in between have no width."""
+    missing = count - len(thresholds)
+    return np.append(thresholds, np.full(missing, thresholds[-1])) if missing else thresholds
 
 
 def share_behind(points: Array, low: Array, high: Array) -> Array:

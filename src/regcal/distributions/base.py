@@ -6,6 +6,8 @@ Everything else is derived. The underscored methods take points of shape (n_rows
 and return (n_rows, n_points); the public ones apply the shape rule and keep memory bounded.
 """
 
+from __future__ import annotations
+
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -117,7 +119,7 @@ class Distribution(WithoutCaches, ABC):
         """Return the distributions of the given row numbers."""
 
     @classmethod
-    def _joint(cls, parts: Sequence[Any], members: Members) -> "Distribution | None":
+    def _joint(cls, parts: Sequence[Any], members: Members) -> Distribution | None:
         """Return one batch that answers for the rows of parts of this class, if there is one."""
         return None
 
@@ -600,7 +602,7 @@ class Distribution(WithoutCaches, ABC):
 
     def median(self) -> Array:
         """Return the median of each row."""
-        return self.ppf(0.5)
+        return self._evaluate("_ppf", np.full((1, 1), 0.5), True)
 
     def crps(self, y: ArrayLike) -> Array:
         """Return the continuous ranked probability score of one outcome per row."""

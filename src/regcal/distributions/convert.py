@@ -3,6 +3,8 @@
 None of the packages whose objects are recognised is imported.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Sequence
 from typing import Any

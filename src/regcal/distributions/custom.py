@@ -1,5 +1,7 @@
 """Distributions given by the user's own CDF."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Self
 

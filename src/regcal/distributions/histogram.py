@@ -1,5 +1,7 @@
 """Distributions given by bins and their masses."""
 
+from __future__ import annotations
+
 from functools import cached_property
 from typing import Self
 
@@ -58,7 +60,7 @@ class Histogram(Bounded):
         self._prepare()
 
     @cached_property
-    def latent(self) -> "Bins":
+    def latent(self) -> Bins:
         """The bins; those without width are open."""
         return Bins(self.edges, self.masses, self._below, self._above)
 

@@ -1,8 +1,11 @@
 """Mixtures of distributions, such as the average of an ensemble's predictions."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from operator import methodcaller
 from typing import Any, Self
 
 import numpy as np
@@ -69,20 +72,24 @@ class _Group:
         return np.tile(points, (len(self.weights), 1))
 
 
-def _grouped(parts: Sequence[Distribution], weights: Array) -> list[_Group]:
-    """Return groups of components, those of one kind together if there are few rows."""
+def _grouped(
+    parts: Sequence[Distribution], weights: Array, kinds: Sequence[Callable[[Any], Any]]
+) -> list[_Group]:
+    """Return groups of components: those of one kind, or else of the next kind, or each alone."""
     n_rows = len(parts[0])
-    kinds: dict[Any, list[int]] = {}
+    if not kinds:
+        return [_Group(part, weights[k : k + 1], n_rows) for k, part in enumerate(parts)]
+    numbers: dict[Any, list[int]] = {}
     for k, part in enumerate(parts):
-        kinds.setdefault(part._kind() if 0 < n_rows <= _FEW_ROWS else k, []).append(k)
+        numbers.setdefault(kinds[0](part), []).append(k)
     groups = []
-    for numbers in kinds.values():
-        members = Members(len(numbers), n_rows)
-        whole = joint([parts[k] for k in numbers], members) if len(numbers) > 1 else None
+    for alike in numbers.values():
+        own, members = [parts[k] for k in alike], Members(len(alike), n_rows)
+        whole = joint(own, members) if len(alike) > 1 else None
         if whole is None:
-            groups += [_Group(parts[k], weights[k : k + 1], n_rows) for k in numbers]
+            groups += _grouped(own, weights[alike], kinds[1:] if len(alike) > 1 else ())
         else:
-            groups.append(_Group(whole, weights[numbers], n_rows))
+            groups.append(_Group(whole, weights[alike], n_rows))
     return groups
 
 
@@ -162,14 +169,16 @@ class Mixture(Distribution):
     def _groups(self) -> list[_Group]:
         """The components, and those of mixtures among them, without any that has no weight."""
         parts, weights = self._flat()
-        return _grouped(parts, weights.T[:, :, np.newaxis])
+        few = 0 < len(self) <= _FEW_ROWS
+        kinds = (type, methodcaller("_kind")) if few else ()
+        return _grouped(parts, weights.T[:, :, np.newaxis], kinds)
 
     def _flat(self) -> tuple[list[Distribution], Array]:
         """Return components that are no mixtures and have weight, and their weights."""
         nested = any(isinstance(part, Mixture) for part in self.components)
-        used = self.weights.any(axis=0) | (len(self) == 0)
-        if not nested and used.all():
+        if not nested and self.weights.all():
             return self.components, self.weights
+        used = self.weights.any(axis=0) | (len(self) == 0)
         parts: list[Distribution] = []
         weights: list[Array] = []
         for k in np.flatnonzero(used):

@@ -1,5 +1,7 @@
 """Normal distributions, the output of most probabilistic regressors."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -78,7 +80,7 @@ class Normal(ProbitDistribution):
         return part
 
     @classmethod
-    def _joint(cls, parts: Sequence["Normal"], members: Members) -> "Normal":
+    def _joint(cls, parts: Sequence[Normal], members: Members) -> Normal:
         whole = object.__new__(cls)
         whole.loc = np.concatenate([part.loc for part in parts])
         whole.scale = np.concatenate([part.scale for part in parts])

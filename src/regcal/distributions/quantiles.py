@@ -1,5 +1,7 @@
 """Distributions given by some of their quantiles."""
 
+from __future__ import annotations
+
 import copy
 import warnings
 from dataclasses import replace
@@ -170,7 +172,7 @@ class Quantiles(Bounded):
         return values
 
     @cached_property
-    def latent(self) -> "QuantileCurves":
+    def latent(self) -> QuantileCurves:
         """The curves through the quantiles; those at an end are spread beyond it."""
         return QuantileCurves(self._spline)
 

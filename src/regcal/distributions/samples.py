@@ -1,5 +1,7 @@
 """Distributions given by draws: ensembles, MCMC, simulation."""
 
+from __future__ import annotations
+
 import copy
 from collections.abc import Iterator
 from dataclasses import replace
@@ -173,7 +175,7 @@ class Samples(Bounded):
         return again
 
     @cached_property
-    def latent(self) -> "SmoothedDraws":
+    def latent(self) -> SmoothedDraws:
         """The smoothed draws; those at an end are spread beyond it."""
         if self._open:
             return SmoothedDraws.of(Kernels(np.sort(self.draws, axis=1), self.bandwidth))
@@ -284,7 +286,7 @@ class SmoothedDraws(Distribution):
         self.table, self.rows = table, rows
 
     @classmethod
-    def of(cls, kernels: Kernels) -> "SmoothedDraws":
+    def of(cls, kernels: Kernels) -> SmoothedDraws:
         """Return all rows of kernels."""
         return cls(SharedTable(kernels), np.arange(len(kernels)))
 
@@ -294,14 +296,14 @@ class SmoothedDraws(Distribution):
         return self.table.kernels[self.rows]
 
     @cached_property
-    def curves(self) -> "KernelCurves":
+    def curves(self) -> KernelCurves:
         """The same distributions, tabulated."""
         return KernelCurves(self.kernels, self.table.of(self.rows))
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def _take(self, rows: np.ndarray) -> "SmoothedDraws":
+    def _take(self, rows: np.ndarray) -> SmoothedDraws:
         if len(self.table.kernels) > _KEPT_ROWS:
             return SmoothedDraws.of(self.kernels._take(rows))
         return SmoothedDraws(self.table, self.rows[rows])

@@ -1,5 +1,7 @@
 """Distributions whose segments carry new masses: the result of one-vs-rest calibration."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -26,6 +28,7 @@ from regcal.distributions._segments import (
     Reweight,
     SegmentLogs,
     log_minus,
+    padded,
     share_behind,
     with_open_ends,
 )
@@ -35,6 +38,7 @@ from regcal.distributions.base import (
     Distribution,
     joined_kinks,
     log_difference,
+    log_normal_density,
     mass_between,
     outermost,
 )
@@ -119,17 +123,17 @@ class Segmented(Distribution):
         return type(self)(self.base._take(rows), thresholds, reweight, uniform=self.uniform)
 
     @classmethod
-    def _joint(cls, parts: Sequence["Segmented"], members: Members) -> "Segmented | None":
-        first = parts[0]
-        alike = (first.uniform, first.thresholds.shape)
-        if any((part.uniform, part.thresholds.shape) != alike for part in parts):
+    def _joint(cls, parts: Sequence[Segmented], members: Members) -> Segmented | None:
+        uniform = parts[0].uniform
+        if any(part.uniform != uniform or part.thresholds.ndim > 1 for part in parts):
             return None
         base = joint([part.base for part in parts], members)
         if base is None:
             return None
-        thresholds = members.repeated(np.stack([part.thresholds for part in parts]))
-        reweight = JoinedReweighting.of([part.reweight for part in parts], members)
-        return cls(base, thresholds, reweight, uniform=first.uniform)
+        counts = [part._n_segments for part in parts]
+        grids = [padded(part.thresholds, max(counts) - 1) for part in parts]
+        reweight = JoinedReweighting.of([part.reweight for part in parts], counts, members)
+        return cls(base, members.stacked(grids), reweight, uniform=uniform)
 
     def log_masses(self) -> Array:
         """Return the calibrated log mass of each segment, (n_rows, n_segments)."""
@@ -234,12 +238,12 @@ class Segmented(Distribution):
         even = self._even_segments
         return even[0].take(segments) if len(even) == 1 else self._at(even, segments)
 
-    def _sides(self, points: Array) -> tuple[Array, Array]:
+    def _sides(self, points: Array, segments: np.ndarray) -> tuple[Array, Array]:
         """Return the mass below points and above them, by logarithms where the base's underflows.
 
         These are slow. Which way a row goes does not depend on the rows beside it.
         """
-        lower, upper = self._masses_beside(points)
+        lower, upper = self._masses_beside(points, segments)
         if self._lost.any():
             lost = np.flatnonzero(self._lost)
             own = points if len(points) == 1 else points[lost]
@@ -247,9 +251,8 @@ class Segmented(Distribution):
             lower[lost], upper[lost] = np.exp(logs[0]), np.exp(logs[1])
         return lower, upper
 
-    def _masses_beside(self, points: Array) -> tuple[Array, Array]:
+    def _masses_beside(self, points: Array, segments: np.ndarray) -> tuple[Array, Array]:
         """Return the mass below points and above them: of whole segments, and within their own."""
-        segments = self._segment(points)
         table = self._table.take(self._places(segments), axis=1)
         start, end, mass, new, below, above, low, high = table
         here = self.base._signed_tail(points)
@@ -262,17 +265,27 @@ class Segmented(Distribution):
         return np.minimum(lower, 1.0), np.minimum(upper, 1.0)
 
     def _cdf(self, points: Array) -> Array:
-        return self._sides(points)[0]
+        return self._sides(points, self._segment(points))[0]
 
     def _sf(self, points: Array) -> Array:
-        return self._sides(points)[1]
+        return self._sides(points, self._segment(points))[1]
 
     def _signed_tail(self, points: Array) -> Array:
-        lower, upper = self._sides(points)
+        lower, upper = self._sides(points, self._segment(points))
         return np.where(upper < lower, -upper, lower)
 
     def _probit(self, points: Array) -> Array:
-        lower, upper = self._sides(points)
+        return self._probit_in(points, self._segment(points))
+
+    def _probit_and_logslope(self, points: Array) -> tuple[Array, Array]:
+        segments = self._segment(points)
+        z = self._probit_in(points, segments)
+        with np.errstate(invalid="ignore"):
+            slope = self._logpdf_in(points, segments) - log_normal_density(z)
+        return z, np.where(np.isnan(slope), -np.inf, slope)
+
+    def _probit_in(self, points: Array, segments: np.ndarray) -> Array:
+        lower, upper = self._sides(points, segments)
         tail = np.minimum(lower, upper)
         distance = ndtri(tail)
         z = np.where(lower < upper, distance, -distance)
@@ -322,7 +335,8 @@ class Segmented(Distribution):
 
     def _ends_of(self, segments: np.ndarray) -> tuple[Array, Array]:
         """Return where segments start and end."""
-        return self._at(self._edges[:, :-1], segments), self._at(self._edges[:, 1:], segments)
+        low, high = self._table[6:].take(self._places(segments), axis=1)
+        return low, high
 
     @cached_property
     def _deep(self) -> np.ndarray:
@@ -357,7 +371,9 @@ class Segmented(Distribution):
         return np.where(log_new > -np.inf, heights, -np.inf)
 
     def _logpdf(self, points: Array) -> Array:
-        segments = self._segment(points)
+        return self._logpdf_in(points, self._segment(points))
+
+    def _logpdf_in(self, points: Array, segments: np.ndarray) -> Array:
         height, even = self._at(self._log_heights, segments), self._even(segments)
         low, high = self._ends_of(segments)
         inside = (points >= low) & (points <= high) & (height > -np.inf)

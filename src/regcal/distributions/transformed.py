@@ -1,5 +1,7 @@
 """A map applied to a base distribution."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,7 +36,7 @@ class Map(Protocol):
         """Return the increasing curves that rows follow."""
         ...
 
-    def take(self, rows: np.ndarray) -> "Map":
+    def take(self, rows: np.ndarray) -> Map:
         """Return the map of some rows."""
         ...
 
@@ -114,7 +116,7 @@ class Transformed(ProbitDistribution):
         return type(self)(self.base._take(rows), self.mapping.take(rows))
 
     @classmethod
-    def _joint(cls, parts: Sequence["Transformed"], members: Members) -> "Transformed | None":
+    def _joint(cls, parts: Sequence[Transformed], members: Members) -> Transformed | None:
         mapping = joined_maps([part.mapping for part in parts], members)
         base = joint([part.base for part in parts], members)
         return None if base is None or mapping is None else cls(base, mapping)
@@ -159,8 +161,9 @@ class Transformed(ProbitDistribution):
         logpdf = self.base._logpdf(points)
         ends = self.base._from_probit(np.array([[-1.0, 1.0]]))
         spread = 0.5 * (ends[:, 1:] - ends[:, :1])
-        # log phi(z) = log(density * spread)
-        log_phi = logpdf + np.log(spread)
+        # log phi(z) = log(density * spread), of no spread where the base is a point
+        with np.errstate(divide="ignore"):
+            log_phi = logpdf + np.log(spread)
         z = signs * np.sqrt(np.maximum(-2.0 * (log_phi + LOG_SQRT_2PI), 0.0))
         return np.where(np.isneginf(logpdf), -np.inf, logpdf + self._log_change(z))
 

@@ -1,5 +1,7 @@
 """What an explanation says: effects of covariates as objects, sentences and tables."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -278,12 +280,19 @@ class Explanation:
         )
 
     def importances(self) -> str:
-        """Return the most important covariates in words, if any is clearly above 0."""
+        """Return the most important covariates in words, if any is clearly above 0.
+
+        Importances order covariates; what looking at them is worth is told by `headline`.
+        """
         known = [one for one in self.covariates if one.importance > 2.0 * one.standard_error]
         first = sorted(known, key=lambda one: -one.importance)[:_NAMED]
         named = ", ".join(f"{one.name} {one.importance:.2g}" for one in first)
+        if not known:
+            return ""
         return (
-            f"Importance in nats a row, on {self.n_scored:,} given rows: {named}." if known else ""
+            "Importance, which puts covariates in order: what values of other rows would cost, in "
+            f"nats a row, on {self.n_scored:,} given rows: {named}. Wrong values mislead, so that "
+            "this may exceed what looking is worth."
         )
 
     def __str__(self) -> str:

@@ -1,6 +1,9 @@
 """The axis along which maps see targets: linear, or compressed far from the middle."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from math import isinf
 
 import numpy as np
 
@@ -40,9 +43,9 @@ class Axis:
     @property
     def linear(self) -> bool:
         """Whether the place of a target is the target itself."""
-        return bool(np.isinf(self.width))
+        return isinf(self.width)
 
-    def rounded(self) -> "Axis":
+    def rounded(self) -> Axis:
         """Return one of few axes that is nearly the same."""
         if self.linear:
             return self

@@ -1,5 +1,7 @@
 """What a map offers, and what it asks of the rows that it is applied to."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -139,7 +141,7 @@ class ProbitMap(ABC):
         return self
 
     @classmethod
-    def joined(cls, maps: Sequence["ProbitMap"], members: Members) -> Any:
+    def joined(cls, maps: Sequence[ProbitMap], members: Members) -> Any:
         """Return one map whose rows have several maps."""
         return JoinedMaps(tuple(maps), members)
 
@@ -155,11 +157,11 @@ class JoinedMaps:
     maps: tuple[ProbitMap, ...]
     members: Members
 
-    def take(self, rows: np.ndarray) -> "JoinedMaps":
+    def take(self, rows: np.ndarray) -> JoinedMaps:
         """Return the maps of some rows."""
         return JoinedMaps(self.maps, self.members.take(rows))
 
-    def along(self, path: Path) -> "JoinedMaps":
+    def along(self, path: Path) -> JoinedMaps:
         """Return itself: maps do not depend on targets."""
         return self
 

@@ -1,5 +1,7 @@
 """Lines of the probit, one per row."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -44,17 +46,17 @@ class RowLines:
         """The slope of each line."""
         return 1.0 / self.factor
 
-    def take(self, rows: np.ndarray) -> "RowLines":
+    def take(self, rows: np.ndarray) -> RowLines:
         """Return the lines of some rows."""
         return RowLines(self.shift[rows], self.factor[rows])
 
     @classmethod
-    def joined(cls, maps: Sequence["RowLines"], members: Members) -> "RowLines":
+    def joined(cls, maps: Sequence[RowLines], members: Members) -> RowLines:
         """Return the lines of several batches below each other."""
         shift, factor = ([getattr(one, name) for one in maps] for name in ("shift", "factor"))
         return cls(np.concatenate(shift), np.concatenate(factor))
 
-    def along(self, path: Path) -> "RowLines":
+    def along(self, path: Path) -> RowLines:
         """Return itself: lines do not depend on targets."""
         return self
 

@@ -59,6 +59,10 @@ class Members:
             else:
                 yield part, np.flatnonzero(self._part == k)
 
+    def stacked(self, arrays: Sequence[Array]) -> Array:
+        """Return an array for each row, from one of the same shape for each part."""
+        return self.repeated(np.concatenate(arrays).reshape(self.count, *arrays[0].shape))
+
     def repeated(self, values: ArrayLike) -> Array:
         """Return a row for each row, from one for each part."""
         array = np.asarray(values, dtype=float)

@@ -1,5 +1,7 @@
 """Maps whose slope runs linearly between knots."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -33,14 +35,14 @@ class PiecewiseMap(WithoutCaches, ProbitMap):
     right: Array
 
     @classmethod
-    def with_slopes(cls, knots: Array, slopes: Array, start: float) -> "PiecewiseMap":
+    def with_slopes(cls, knots: Array, slopes: Array, start: float) -> PiecewiseMap:
         """Return the map with continuous slope through ``(knots[0], start)``."""
         steps = 0.5 * (slopes[1:] + slopes[:-1]) * np.diff(knots)
         heights = start + np.concatenate([[0.0], np.cumsum(steps)])
         return cls(knots, heights, slopes[:-1], slopes[1:])
 
     @classmethod
-    def through(cls, knots: Array, heights: Array) -> "PiecewiseMap":
+    def through(cls, knots: Array, heights: Array) -> PiecewiseMap:
         """Return the straight pieces through ``(knots, heights)``, with slope 1 outside."""
         knots = np.concatenate([[knots[0] - 1.0], knots, [knots[-1] + 1.0]])
         heights = np.concatenate([[heights[0] - 1.0], heights, [heights[-1] + 1.0]])

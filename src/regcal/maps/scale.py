@@ -1,11 +1,17 @@
 """Division of the probit by a factor."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from regcal._validation import Array
 from regcal.maps.base import ProbitMap
+from regcal.maps.lines import RowLines
+from regcal.maps.members import Members
 
 
 @dataclass(frozen=True)
@@ -21,6 +27,12 @@ class ScaleMap(ProbitMap):
     """
 
     factor: float
+
+    @classmethod
+    def joined(cls, maps: Sequence[Any], members: Members) -> RowLines:
+        """Return the line of each row."""
+        factors = members.repeated([one.factor for one in maps])
+        return RowLines(np.zeros(len(members)), factors)
 
     @property
     def knots(self) -> Array:

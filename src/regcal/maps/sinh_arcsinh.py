@@ -1,5 +1,7 @@
 """Shift, factor, skewness and weight of the tails: four numbers that bend the probit."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,16 +4,19 @@ The formulas are those of Gregory and Delbourgo (1982): a spline is strictly inc
 continuous positive derivative and a closed-form inverse.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
 
 from regcal._validation import Array
+from regcal.maps.base import for_rows
 
 Pair = tuple[Array, Array]
 
-# So many comparisons take less time than the steps of a bisection.
-_FEW = 2**12
+# So many comparisons take less time than the steps of a bisection, and so many rows one by one.
+_FEW, _FEW_ROWS = 2**12, 8
 
 
 class Pieces:
@@ -34,7 +37,7 @@ class Pieces:
         self.start, self.per_width, self.first, self.lead, self.more, self.bend = table
 
     @classmethod
-    def between(cls, places: Pair, heights: Pair, slopes: Pair) -> "Pieces":
+    def between(cls, places: Pair, heights: Pair, slopes: Pair) -> Pieces:
         """Return the pieces between pairs of knots."""
         width, rise = places[1] - places[0], heights[1] - heights[0]
         pieces = cls(np.empty((6, *slopes[0].shape)))
@@ -49,7 +52,7 @@ class Pieces:
         np.subtract(rise, lead, out=pieces.more)
         return pieces
 
-    def take(self, number: np.ndarray) -> "Pieces":
+    def take(self, number: np.ndarray) -> Pieces:
         """Return a piece for each number; pieces are counted row by row of the arrays."""
         return Pieces(self.table.reshape(len(self.table), -1).take(number, axis=1))
 
@@ -152,9 +155,13 @@ def count_reached(knots: Array, values: Array, *, strictly: bool = False) -> np.
     reaches = np.greater if strictly else np.greater_equal
     n_rows, n_knots = knots.shape
     if n_rows * n_knots * values.shape[1] <= _FEW:
-        return np.count_nonzero(reaches(values[:, :, None], knots[:, None, :]), axis=2)
-    flat, before = knots.ravel(), (np.arange(n_rows) * n_knots - 1)[:, np.newaxis]
+        return reaches(values[:, :, None], knots[:, None, :]).sum(axis=2, dtype=np.intp)
     reached = np.zeros((n_rows, values.shape[1]), dtype=np.intp)
+    if n_rows <= _FEW_ROWS:
+        for row, own in enumerate(for_rows(values, n_rows)):
+            reached[row] = knots[row].searchsorted(own, side="left" if strictly else "right")
+        return reached
+    flat, before = knots.ravel(), (np.arange(n_rows) * n_knots - 1)[:, np.newaxis]
     step = 1 << n_knots.bit_length() >> 1
     while step:
         trial = reached + step
@@ -186,7 +193,7 @@ class RationalQuadraticSpline:
     d: Array
 
     @classmethod
-    def through(cls, x: Array, z: Array, *, steepest_tail: float) -> "RationalQuadraticSpline":
+    def through(cls, x: Array, z: Array, *, steepest_tail: float) -> RationalQuadraticSpline:
         """Choose slopes as the weighted harmonic mean of the secants at both sides of a knot.
 
         The straight lines beyond the outer knots have the slope of the outer secants, but at most
@@ -202,7 +209,7 @@ class RationalQuadraticSpline:
         ends = np.minimum(secants[:, :1], steepest), np.minimum(secants[:, -1:], steepest)
         return cls(x, z, np.concatenate([ends[0], inner, ends[1]], axis=1))
 
-    def take(self, rows: np.ndarray) -> "RationalQuadraticSpline":
+    def take(self, rows: np.ndarray) -> RationalQuadraticSpline:
         """Return the curves of some rows."""
         return RationalQuadraticSpline(self.x[rows], self.z[rows], self.d[rows])
 

@@ -5,6 +5,8 @@ when eta increases along each row's own path t -> (u(t), t); `regcal.maps.surfac
 sure of it row by row.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -27,6 +29,9 @@ _DENSE_SHARE = 2 / 3
 
 # The table has at least this many targets, and so many between two of the map's own.
 _MIN_TARGETS, _TARGETS_PER_STEP = 128, 6
+
+# A cell, and the next.
+_BOTH_SIDES = np.arange(2)[:, np.newaxis, np.newaxis]
 
 # Cells in which the knot before a probit is looked up; with more knots than this in one cell,
 # they are searched instead.
@@ -78,7 +83,7 @@ class Surface(WithoutCaches):
     ends: tuple[float, float] = (-np.inf, np.inf)
 
     @cached_property
-    def table(self) -> "SurfaceTable":
+    def table(self) -> SurfaceTable:
         """The map at the nodes, computed when it is first used."""
         return SurfaceTable.of(self)
 
@@ -87,7 +92,7 @@ class Surface(WithoutCaches):
         return self
 
     @classmethod
-    def joined(cls, maps: Sequence["Surface"], members: Members) -> "JoinedSurfaces | None":
+    def joined(cls, maps: Sequence[Surface], members: Members) -> JoinedSurfaces | None:
         """Return one map whose rows follow several surfaces, if all of them start gently."""
         if not all(one._starts_gently for one in maps):
             return None
@@ -127,7 +132,7 @@ class SurfaceTable(WithoutCaches):
     slopes: tuple[float, float]
 
     @classmethod
-    def of(cls, surface: Surface) -> "SurfaceTable":
+    def of(cls, surface: Surface) -> SurfaceTable:
         """Tabulate a map."""
         u, z, slope = surface._started
         n_targets = max(_MIN_TARGETS, _TARGETS_PER_STEP * (len(surface.t) - 1)) + 1
@@ -288,11 +293,10 @@ class JoinedTables:
         """Return h, dh/du and dh/dt, rows × knots."""
         places, slopes = self._on_axes(t)
         cell, share, place = _cells_at(places, knots, *self._targets)
-        left, right = np.empty((2, 3, *t.shape))
+        pairs, values = cell + _BOTH_SIDES, np.empty((3, 2, *t.shape))
         for table, rows in self.members.each(self.tables):
-            left[:, rows] = table.h.take(cell[rows], axis=1)
-            right[:, rows] = table.h.take(cell[rows] + 1, axis=1)
-        h, h_u, h_t = _weighted(left, right, share)
+            values[:, :, rows] = table.h.take(pairs[:, rows], axis=1)
+        h, h_u, h_t = _weighted(values[:, 0], values[:, 1], share)
         h_t[(place < 0.0) | (place > self._targets[2] - 1.0)] = 0.0
         return h, h_u, h_t if slopes is None else h_t * slopes
 
@@ -313,7 +317,7 @@ class JoinedSurfaces:
     tables: tuple[SurfaceTable, ...]
     members: Members
 
-    def take(self, rows: np.ndarray) -> "JoinedSurfaces":
+    def take(self, rows: np.ndarray) -> JoinedSurfaces:
         """Return the map of some rows."""
         return JoinedSurfaces(self.tables, self.members.take(rows))
 

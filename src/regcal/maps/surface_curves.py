@@ -193,6 +193,8 @@ class SurfaceCurves:
     def __call__(self, z: Array) -> Array:
         """Return eta at probits of the base, of shape (n_rows, n_points)."""
         z = for_rows(z, len(self.path))
+        if self._few_rows:
+            return self._pieces_of(z, slice(None)).value(z)
         eta = np.empty(z.shape)
         for rows, pieces in self._located(z):
             eta[rows] = pieces.value(z[rows])
@@ -201,6 +203,8 @@ class SurfaceCurves:
     def image_and_slope(self, z: Array) -> tuple[Array, Array]:
         """Return eta and d eta / dz at probits of the base, of shape (n_rows, n_points)."""
         z = for_rows(z, len(self.path))
+        if self._few_rows:
+            return self._pieces_of(z, slice(None)).value_and_slope(z)
         eta, slope = np.empty((2, *z.shape))
         for rows, pieces in self._located(z):
             eta[rows], slope[rows] = pieces.value_and_slope(z[rows])
@@ -231,8 +235,11 @@ class SurfaceCurves:
         with np.errstate(over="ignore", invalid="ignore"):
             # not a number in a hole of the base, where neighbouring knots decide
             slope += h_t * spread
-        below, above = table.end_slopes[:, :1], table.end_slopes[:, 1:]
-        slope = np.where(k == 0, below, np.where(k == N_KNOTS - 1, above, slope))
+        if k is ALL_KNOTS:
+            slope[:, :: N_KNOTS - 1] = table.end_slopes
+        else:
+            below, above = table.end_slopes[:, :1], table.end_slopes[:, 1:]
+            slope = np.where(k == 0, below, np.where(k == N_KNOTS - 1, above, slope))
         return h, slope, t
 
     @cached_property
@@ -287,16 +294,20 @@ class SurfaceCurves:
         n_rows = max(1, _BLOCK // max(1, z.shape[1]))
         for start in range(0, len(z), n_rows):
             rows = slice(start, start + n_rows)
-            numbers = self.table.piece(z[rows], rows)
-            numbers *= len(self.path)
-            numbers += np.arange(len(self.path))[rows, np.newaxis]
-            yield rows, self._all_pieces.take(numbers)
+            yield rows, self._pieces_of(z[rows], rows)
+
+    def _pieces_of(self, z: Array, rows: slice) -> Pieces:
+        """Return the pieces in which probits of some rows lie, from those of all knots."""
+        numbers = self.table.piece(z, rows)
+        numbers *= len(self.path)
+        numbers += np.arange(len(self.path))[rows, np.newaxis]
+        return self._all_pieces.take(numbers)
 
     def _pieces_reached(self, eta: Array) -> np.ndarray:
         """Return the numbers of the pieces in which eta is reached."""
         inner = self._knots.eta[1:-1, :, np.newaxis]
         if eta.size <= _FEW_ETAS:
-            return np.count_nonzero(eta >= inner, axis=0)
+            return (eta >= inner).sum(axis=0, dtype=np.intp)
         k = np.zeros(eta.shape, dtype=np.intp)
         for knot in inner:
             k += eta >= knot

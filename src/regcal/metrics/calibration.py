@@ -4,6 +4,8 @@ Weighted rows are as noisy as their effective number of equal rows, ``sum(w)**2 
 multiplying all weights by a number changes nothing.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any

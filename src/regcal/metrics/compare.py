@@ -1,5 +1,7 @@
 """Several predictions of the same rows side by side, with uncertainty."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -108,7 +110,7 @@ class Comparison:
         msg = f"There is no metric {name!r}. Known: {', '.join(m.name for m in self.metrics)}."
         raise KeyError(msg)
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> pd.DataFrame:
         """Return a pandas frame with one row per metric.
 
         Columns are the models, their standard errors, and differences from the first model with

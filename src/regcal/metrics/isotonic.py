@@ -4,6 +4,8 @@ Forecasts are compared with those that isotonic regression makes of them on the 
 (Dimitriadis, Gneiting and Jordan, 2021).
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

@@ -11,7 +11,9 @@ from regcal._validation import Array, check_weights
 from regcal.distributions import Distribution
 from regcal.metrics._inputs import check_count, checked_outcomes
 from regcal.metrics.calibration import PitIntervals, pit_intervals
+from regcal.metrics.coarsening import Coarsening, SeenLevels
 from regcal.metrics.statements import (
+    LEVELS,
     Extremes,
     JudgedRows,
     Masses,
@@ -49,9 +51,9 @@ class Statement:
         ``"coverage"`` of central intervals, share of outcomes ``"below"`` a low quantile or
         ``"above"`` a high one, ``"bar"`` of the PIT histogram and its ``"shape"``, the frequency of
         y <= t at a ``"threshold"`` and its ``"reliability"`` in bins of P(Y <= t), the frequency of
-        a point ``"mass"``, the ``"mean"`` outcome less the predicted one (within the range of the
-        outcomes), and the PIT value of the ``"lowest"`` outcome and the distance to 1 of that of
-        the ``"highest"``.
+        a point ``"mass"``, the ``"mean"`` outcome less the predicted one and the ``"slope"`` of
+        outcomes on predicted means (both within the range of the outcomes), and the PIT value of
+        the ``"lowest"`` outcome and the distance to 1 of that of the ``"highest"``.
     place : float
         Nominal coverage, share beyond the quantile, start of the bar, or threshold.
     observed, expected : float
@@ -170,10 +172,11 @@ def joint_calibration_test(
     """Test thresholds, coverage, both tails and the mean at once, with one p-value.
 
     The largest of the standardised statements is compared with that of simulated calibrated rows,
-    as many and with the same predictions. The p-value is exact for outcomes that are numbers, but
-    for thresholds that are taken from these. Outcomes that are censored or lie on point masses
-    count evenly over their intervals of PIT values, as everywhere, and the p-value is approximate;
-    where all outcomes are intervals it is too small (``benchmarks/verdict.py``, "intervals").
+    as many and with the same predictions. Outcomes that are censored or lie on point masses count
+    evenly over their intervals of PIT values, as everywhere, and so do simulated ones. The p-value
+    is exact, but for thresholds that are taken from the outcomes, and but for censored ones: into
+    which interval another outcome of such a row would have fallen is taken from similar rows
+    (levels: ``benchmarks/verdict.py``).
 
     Parameters
     ----------
@@ -210,10 +213,13 @@ def joint_calibration_test(
     weights = check_weights(sample_weight, len(outcomes))
     used = np.flatnonzero(weights)
     rows, dist = _judged_rows(outcomes[used], dist[used], weights[used])
-    shares, at_thresholds = Shares(rows), _thresholds(rows, dist, thresholds)
-    sorts: list[Statements] = [shares, at_thresholds, _masses(rows, dist), Extremes(rows)]
+    rng = child_generator(random_state)
+    seen = Coarsening.of(rows.outcomes, dist, rows.values, rng)
+    shares = Shares(rows, _seen_levels(rows, dist, seen))
+    at_thresholds = _thresholds(rows, dist, seen, thresholds)
+    sorts: list[Statements] = [shares, at_thresholds, _masses(rows, dist, seen), Extremes(rows)]
     count = check_count(n_simulations, "n_simulations")
-    largest = _largest_scores(sorts, len(used), count, child_generator(random_state))
+    largest = _largest_scores(sorts, len(used), count, rng)
     limit = _limit(largest)
     noticed = Noticed(*shares.noticed(0.9, limit, POWER), at_thresholds.noticed(limit, POWER))
     statements = [one for sort in sorts for one in _stated(sort, largest, limit)]
@@ -232,7 +238,14 @@ def _judged_rows(
     return JudgedRows(outcomes[order], ordered, scaled), dist[order]
 
 
-def _thresholds(rows: JudgedRows, dist: Distribution, spec: Any) -> Thresholds:
+def _seen_levels(rows: JudgedRows, dist: Distribution, seen: Coarsening) -> SeenLevels:
+    """Return what is seen as one around the ends of shares; masses count where outcomes hit any."""
+    if (rows.outcomes.exact_rows & rows.values.spread).any():
+        return seen.around_quantiles(LEVELS, dist)
+    return seen.around(np.tile(LEVELS, (len(dist), 1)))
+
+
+def _thresholds(rows: JudgedRows, dist: Distribution, seen: Coarsening, spec: Any) -> Thresholds:
     """Return statements at thresholds, and on the mean from these and from the outcomes' range."""
     weights = rows.weights
     judged = thresholds_for(spec, rows.outcomes, weights)
@@ -241,10 +254,10 @@ def _thresholds(rows: JudgedRows, dist: Distribution, spec: Any) -> Thresholds:
     grid = np.unique(np.concatenate([judged, *others]))
     grid = grid[told_by_rows(rows.outcomes, dist, grid)]
     predicted = np.clip(dist.cdf(grid[np.newaxis, :]), 0.0, 1.0)
-    return Thresholds(rows, grid, np.searchsorted(grid, judged), predicted)
+    return Thresholds(rows, grid, np.searchsorted(grid, judged), seen.around(predicted))
 
 
-def _masses(rows: JudgedRows, dist: Distribution) -> Masses:
+def _masses(rows: JudgedRows, dist: Distribution, seen: Coarsening) -> Masses:
     """Return statements on the values that most outcomes on point masses have."""
     on_mass = rows.outcomes.exact_rows & rows.values.spread
     values, place_of = np.unique(rows.outcomes.lower[on_mass], return_inverse=True)
@@ -253,7 +266,8 @@ def _masses(rows: JudgedRows, dist: Distribution) -> Masses:
     frequent = np.flatnonzero(counts >= _LEAST_SHARE * rows.total)
     places = np.sort(values[frequent[np.argsort(-counts[frequent], kind="stable")][:_MOST_PLACES]])
     grid = places[np.newaxis, :]
-    return Masses(rows, places, dist.cdf(grid), dist.mass(grid))
+    masses = dist.mass(grid)
+    return Masses(rows, places, masses, seen.around(dist.cdf(grid) - 0.5 * masses))
 
 
 def _ends(outcomes: Outcomes) -> Array:

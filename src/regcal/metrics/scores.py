@@ -3,6 +3,8 @@
 Weights enter where rows are averaged, in `mean_score`, `compare` and the scorers.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

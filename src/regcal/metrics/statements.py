@@ -4,7 +4,7 @@ All are functions of the rows' PIT values, because y <= t exactly when the PIT v
 P(Y <= t). Each has a score: about a standard normal number, or its absolute value, for calibrated
 predictions, so that the largest of all scores weighs them alike. A row whose PIT value is an
 interval, on a point mass or censored, adds the mean over its interval, and less variance by as much
-as that leaves open.
+as that leaves open; simulated rows are seen through the same intervals.
 """
 
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from scipy.special import betainc, betaincinv, ndtr, ndtri
 
 from regcal._validation import Array
 from regcal.metrics.calibration import PitIntervals
+from regcal.metrics.coarsening import SeenLevels
 from regcal.metrics.thresholds import expected_labels, probability_bin
 from regcal.outcomes import Outcomes
 
@@ -32,9 +33,16 @@ _STEP = 0.005
 _COVERAGES = np.arange(1, 20) / 20
 _TAILS = np.array([0.01, 0.025, 0.05, 0.1])
 _BARS = np.arange(11) / 10
+_LOW = np.concatenate([0.5 - _COVERAGES / 2, 0 * _TAILS, 1 - _TAILS, _BARS[:-1]])
+_HIGH = np.concatenate([0.5 + _COVERAGES / 2, _TAILS, 1 + 0 * _TAILS, _BARS[1:]])
+_OF_BARS = slice(-len(_BARS) + 1, None)
+LEVELS = np.unique(np.round(np.concatenate([_LOW, _HIGH]), 9))
 
 # Added to variances of counts: a first surprise among sure predictions is no sign yet.
 _ONE_EVENT = 1.0
+
+# Predicted means that differ by less than this share of the outcomes' range are the same.
+_SAME = 1e-9
 
 # Bins of P(Y <= t), as in `threshold_calibration_error`.
 _BINS = 8
@@ -84,53 +92,89 @@ class Statements(Protocol):
 
 
 class Shares:
-    """Shares of PIT values between two levels: coverage, tails, and bars of the histogram."""
+    """Shares of PIT values between two levels: coverage, tails, and bars of the histogram.
 
-    def __init__(self, rows: JudgedRows) -> None:
+    Parameters
+    ----------
+    rows : JudgedRows
+    seen : SeenLevels
+        Of `LEVELS`.
+    """
+
+    def __init__(self, rows: JudgedRows, seen: SeenLevels) -> None:
         self.kinds = ["coverage"] * 19 + ["below"] * 4 + ["above"] * 4 + ["bar"] * 10 + ["shape"]
         self.places = np.concatenate([_COVERAGES, _TAILS, _TAILS, _BARS[:-1], [0.0]])
-        self.low = np.concatenate([0.5 - _COVERAGES / 2, 0 * _TAILS, 1 - _TAILS, _BARS[:-1]])
-        self.high = np.concatenate([0.5 + _COVERAGES / 2, _TAILS, 1 + 0 * _TAILS, _BARS[1:]])
-        self.expected = self.high - self.low
-        self.rows = rows
-        self.observed, self.known = self._seen()
+        self.expected = _HIGH - _LOW
+        self.rows, self.seen = rows, seen
+        between = zip(_LOW, _HIGH, strict=True)
+        weights, total = rows.weights, rows.total
+        self.observed = np.array([weights @ rows.values.between(*ends) for ends in between]) / total
+        self.first, self.last = (np.searchsorted(LEVELS, ends - 1e-9) for ends in (_LOW, _HIGH))
+        known = self._known_variances() / (total * self.expected * (1.0 - self.expected))
+        self.known = np.clip(known, _LEAST_KNOWN, 1.0)
+        self.axes, self.lengths = self._independent_bars()
 
-    def _seen(self) -> tuple[Array, Array]:
-        """Return observed shares, and which part of their variance under calibration is known."""
-        shares, known = np.empty((2, len(self.low)))
-        weights, total = self.rows.weights, self.rows.total
-        for k, (low, high) in enumerate(zip(self.low, self.high, strict=True)):
-            inside = self.rows.values.between(low, high)
-            shares[k] = weights @ inside / total
-            complete = total * self.expected[k] * (1 - self.expected[k])
-            known[k] = 1.0 - float(weights**2 @ (inside * (1 - inside))) / complete
-        return shares, np.clip(known, _LEAST_KNOWN, 1.0)
+    def _known_variances(self) -> Array:
+        """Return the variances of counts of calibrated rows, as these are seen."""
+        cov, squares = self.seen.covariances, self.rows.weights**2
+        ends = zip(self.first, self.last, strict=True)
+        return np.array([squares @ (cov(j, j) + cov(k, k) - 2.0 * cov(j, k)) for j, k in ends])
+
+    def _independent_bars(self) -> tuple[Array, Array]:
+        """Return directions in which bars vary independently, and variances along them.
+
+        Of numbers these are nine, with equal variances; the sum of squares is then Pearson's.
+        """
+        levels = self.last[_OF_BARS][:-1]
+        squares, cov = self.rows.weights**2, np.zeros((len(_BARS), len(_BARS)))
+        for a, j in enumerate(levels, start=1):
+            for b, k in enumerate(levels[:a], start=1):
+                cov[a, b] = cov[b, a] = squares @ self.seen.covariances(j, k)
+        bars = np.diff(np.diff(cov, axis=0), axis=1)
+        lengths, axes = np.linalg.eigh(bars)
+        kept = lengths > _LEAST_KNOWN * self.rows.total * _BARS[1]
+        return axes[:, kept], lengths[kept]
 
     def scores(self) -> Array:
         """Return normal scores of binomial shares."""
-        # What is left open is shared out as predicted, and hides so much of a difference.
-        full = self.expected + (self.observed - self.expected) / self.known
-        return self._scores_of(full, self.rows.total * self.known)
+        return self._scores_of(self.observed)
 
-    def _scores_of(self, shares: Array, n_rows: Array) -> Array:
-        single = np.abs(share_scores(shares, n_rows, self.expected))
-        bars = slice(-len(_BARS) + 1, None)
-        squares = (n_rows * (shares - self.expected) ** 2 / self.expected)[..., bars]
-        shape = _chi_squared_scores(squares.sum(axis=-1, keepdims=True), 9.0)
-        return np.concatenate([single, shape], axis=-1)
+    def _scores_of(self, shares: Array) -> Array:
+        # What is left open is shared out as predicted, and hides so much of a difference.
+        full = self.expected + (shares - self.expected) / self.known
+        single = np.abs(share_scores(full, self.rows.total * self.known, self.expected))
+        shape = _chi_squared_scores(self._squares(shares), self._freedom)
+        return np.concatenate([single, shape[..., np.newaxis]], axis=-1)
+
+    @property
+    def _freedom(self) -> float:
+        return max(float(len(self.lengths)), 1.0)
+
+    def _squares(self, shares: Array) -> Array:
+        gaps = self.rows.total * (shares - self.expected)[..., _OF_BARS]
+        return ((gaps @ self.axes) ** 2 / self.lengths).sum(axis=-1)
 
     def simulated(self, uniforms: Array) -> Array:
         """Return the same of simulated rows."""
-        cells = round(1 / _STEP)
+        upto = self._counts(uniforms)
+        return self._scores_of((upto[:, self.last] - upto[:, self.first]) / self.rows.total)
+
+    def _counts(self, uniforms: Array) -> Array:
+        """Return weights of values up to each level: one histogram, but of what is spread."""
+        spread = np.flatnonzero(self.seen.spread.any(axis=1))
+        plain, cells = np.setdiff1d(np.arange(len(self.seen.spread)), spread), round(1 / _STEP)
         starts = cells * np.arange(len(uniforms))[:, np.newaxis]
-        cell_of = (uniforms * cells).astype(np.intp) + starts
-        weights = np.broadcast_to(self.rows.weights, uniforms.shape)
+        cell_of = (uniforms[:, plain] * cells).astype(np.intp) + starts
+        weights = np.broadcast_to(self.rows.weights[plain], cell_of.shape)
         counts = np.bincount(cell_of.ravel(), weights.ravel(), cells * len(uniforms))
         upto = np.zeros((len(uniforms), cells + 1))
         np.cumsum(counts.reshape(-1, cells), axis=1, out=upto[:, 1:])
-        first, last = (np.rint(ends * cells).astype(np.intp) for ends in (self.low, self.high))
-        shares = (upto[:, last] - upto[:, first]) / self.rows.total
-        return self._scores_of(shares, np.full(len(self.low), self.rows.total))
+        upto = upto[:, np.rint(LEVELS * cells).astype(np.intp)]
+        if len(spread):
+            some, values = self.seen.of_rows(spread), uniforms[:, spread]
+            weights = self.rows.weights[spread, np.newaxis]
+            upto += np.hstack([some.counts(values, k, weights) for k in range(len(LEVELS))])
+        return upto
 
     def bands(self, limit: float) -> Bands:
         """Return where shares of calibrated predictions stay, and Pearson's statistic."""
@@ -139,15 +183,11 @@ class Shares:
             self.known * (end - self.expected)
             for end in _share_limits(n_rows, self.expected, limit)
         ]
-        squares = (
-            self.rows.total * (self.observed - self.expected) ** 2 / self.expected / self.known
-        )
-        pearson = squares[-len(_BARS) + 1 :].sum()
         return Bands(
-            np.append(self.observed, pearson),
-            np.append(self.expected, 9.0),
+            np.append(self.observed, self._squares(self.observed)),
+            np.append(self.expected, self._freedom),
             np.append(self.expected + gaps[0], 0.0),
-            np.append(self.expected + gaps[1], _chi_squared_limit(limit, 9.0)),
+            np.append(self.expected + gaps[1], _chi_squared_limit(limit, self._freedom)),
         )
 
     def noticed(self, coverage: float, limit: float, power: float) -> tuple[float, float]:
@@ -256,8 +296,9 @@ class Extremes:
 class Thresholds:
     """P(Y <= t) against the frequency of y <= t: on average, in bins of P, and over all t.
 
-    The integral of 1[y <= t] - P(Y <= t) over t is the predicted mean less y, so that the mean is
-    judged with the thresholds; within the range of the outcomes, and without an integral per row.
+    The integral of 1[y <= t] - P(Y <= t) over t is the predicted mean less y, so that means are
+    judged with the thresholds, on average and along the predicted ones; within the range of the
+    outcomes, and without an integral per row.
 
     Parameters
     ----------
@@ -266,99 +307,110 @@ class Thresholds:
         Increasing, all of the mean; some are judged.
     judged : ndarray of int
         Which ones.
-    predicted : ndarray of shape (n_rows, n_thresholds)
-        P(Y <= t).
+    seen : SeenLevels
+        Of P(Y <= t), rows × thresholds.
     """
 
     def __init__(
-        self, rows: JudgedRows, thresholds: Array, judged: np.ndarray, predicted: Array
+        self, rows: JudgedRows, thresholds: Array, judged: np.ndarray, seen: SeenLevels
     ) -> None:
-        self.rows, self.judged, self.predicted = rows, judged, predicted
-        self.kinds = ["threshold"] * len(judged) + ["reliability"] * len(judged) + ["mean"]
-        self.places = np.concatenate([thresholds[judged], thresholds[judged], [np.nan]])
+        self.rows, self.thresholds, self.judged = rows, thresholds, judged
+        self.seen, self.predicted = seen, seen.levels
+        kinds = ("threshold", "reliability")
+        self.kinds = [kind for kind in kinds for _ in judged] + ["mean", "slope"]
+        self.places = np.concatenate([thresholds[judged], thresholds[judged], [np.nan, np.nan]])
         self.widths = np.gradient(thresholds) if len(thresholds) > 1 else np.zeros(1)
         self.widths[[0, -1]] /= 2.0
-        self.labels = self._expected_labels(thresholds)
-        self.bin_weights = [self._bin_weights(k) for k in range(len(thresholds))]
-        self.sums = np.stack([q @ w for q, w in zip(predicted.T, self.bin_weights, strict=True)])
-        self.complete, self.open = self._variances(predicted), self._variances(self.labels)
-        self.open = np.minimum(self.open, self.complete)
-        self.mean_variance = self._mean_variance(predicted) - self._mean_variance(self.labels)
+        self.columns = [self._columns(k) for k in range(len(thresholds))]
+        self.sums = np.stack(
+            [q @ columns for q, columns in zip(self.predicted.T, self.columns, strict=True)]
+        )
+        self.gaps = self._observed() - self.sums
+        self.complete = self._variances(self.predicted * (1.0 - self.predicted))
+        each = (seen.covariances(k, k) for k in range(len(thresholds)))
+        self.known = self._variances(np.stack(list(each), axis=1))
+        self.mean_variances = self._mean_variances()
 
-    def _expected_labels(self, thresholds: Array) -> Array:
-        """Return P(Y <= t) given what was seen, if predictions are right."""
-        outcomes, labels = self.rows.outcomes, np.empty(self.predicted.shape)
-        for k, t in enumerate(thresholds):
+    def _columns(self, k: int) -> Array:
+        """Return rows × columns: a row's weight in its bin of P(Y <= t), and along the means."""
+        columns = np.zeros((len(self.predicted), _BINS + 1))
+        places = probability_bin(self.predicted[:, k], _BINS)
+        columns[np.arange(len(columns)), places] = self.rows.weights
+        columns[:, _BINS] = self.rows.weights * self._directions()
+        return columns
+
+    def _directions(self) -> Array:
+        """Return how far each row's predicted mean is above the average one."""
+        means = -self.predicted @ self.widths
+        above = means - np.average(means, weights=self.rows.weights)
+        return np.where(np.ptp(means) > _SAME * self.widths.sum(), above, 0.0)
+
+    def _observed(self) -> Array:
+        """Return sums of the expected labels, P(Y <= t) given what was seen."""
+        outcomes, sums = self.rows.outcomes, []
+        for k, (t, columns) in enumerate(zip(self.thresholds, self.columns, strict=True)):
             happened = outcomes.upper <= t
             known = outcomes.exact_rows | happened | (outcomes.lower > t)
-            labels[:, k] = expected_labels(self.predicted[:, k], happened, known, self.rows.values)
-        return labels
+            labels = expected_labels(self.predicted[:, k], happened, known, self.rows.values)
+            sums.append(labels @ columns)
+        return np.stack(sums)
 
-    def _bin_weights(self, k: int) -> Array:
-        """Return rows × bins: a row's weight in its bin of P(Y <= t)."""
-        bins = np.zeros((len(self.predicted), _BINS))
-        places = probability_bin(self.predicted[:, k], _BINS)
-        bins[np.arange(len(bins)), places] = self.rows.weights
-        return bins
+    def _variances(self, of_rows: Array) -> Array:
+        """Return the variance of the number of y <= t, thresholds × bins, from that of rows."""
+        pairs = zip(of_rows.T, self.columns, strict=True)
+        return np.stack([one @ columns[:, :_BINS] ** 2 for one, columns in pairs])
 
-    def _variances(self, probabilities: Array) -> Array:
-        """Return the variance of the number of y <= t, thresholds × bins."""
-        columns = zip(probabilities.T, self.bin_weights, strict=True)
-        return np.stack([(p * (1 - p)) @ weights**2 for p, weights in columns])
-
-    def _mean_variance(self, probabilities: Array) -> float:
-        """Return the variance of the weighted sum of labels times widths.
-
-        Labels of a row are nested: cov(1[U <= p], 1[U <= q]) = min(p, q) - p q.
-        """
-        beyond = np.cumsum(self.widths[::-1])[::-1] - self.widths
-        second = probabilities @ (self.widths * (self.widths + 2.0 * beyond))
-        first = probabilities @ self.widths
-        return float(self.rows.weights**2 @ (second - first**2))
+    def _mean_variances(self) -> Array:
+        """Return variances of the weighted sums of labels times widths: plain, and along means."""
+        weights = np.stack([self.rows.weights, self.columns[0][:, _BINS]])
+        return weights**2 @ self.seen.sum_variances(self.widths)
 
     def scores(self) -> Array:
-        """Return how much speaks against probabilities at each threshold, and against the mean."""
-        gaps = self._gaps()[np.newaxis]
-        return self._scores_of(gaps, self.complete - self.open, self.mean_variance)[0]
+        """Return how much speaks against probabilities at each threshold, and against means."""
+        return self._scores_of(self.gaps[np.newaxis])[0]
 
-    def _gaps(self) -> Array:
-        """Return observed less predicted numbers of y <= t, thresholds × bins."""
-        seen = [labels @ w for labels, w in zip(self.labels.T, self.bin_weights, strict=True)]
-        return np.stack(seen) - self.sums
+    def _scores_of(self, gaps: Array) -> Array:
+        """Return scores of gaps, simulations × thresholds × columns."""
+        in_bins, judged = gaps[:, self.judged, :_BINS], self.known[self.judged]
+        single = np.abs(in_bins.sum(axis=2)) / np.sqrt(judged.sum(axis=1) + _ONE_EVENT)
+        squares = (in_bins**2 / (judged + _ONE_EVENT)).sum(axis=2)
+        chi_squared = _chi_squared_scores(squares, _freedom(judged))
+        errors = np.abs(self._mean_errors(gaps))
+        noise = np.sqrt(self.mean_variances)
+        means = np.divide(errors, noise, out=np.zeros_like(errors), where=noise > 0)
+        return np.concatenate([single, chi_squared, means], axis=1)
 
-    def _scores_of(self, gaps: Array, variances: Array, mean_variance: float) -> Array:
-        """Return scores of gaps, simulations × thresholds × bins."""
-        total, variance = gaps.sum(axis=2), variances.sum(axis=1)
-        single = np.abs(total) / np.sqrt(variance + _ONE_EVENT)
-        squares = (gaps**2 / (variances + _ONE_EVENT)).sum(axis=2)
-        in_bins = _chi_squared_scores(squares, _freedom(variances))
-        mean = np.abs(total @ self.widths) / np.sqrt(mean_variance) if mean_variance > 0 else 0.0
-        mean = np.broadcast_to(mean, len(gaps))[:, np.newaxis]
-        return np.concatenate([single[:, self.judged], in_bins[:, self.judged], mean], axis=1)
+    def _mean_errors(self, gaps: Array) -> Array:
+        """Return predicted means less outcomes, summed over rows: plain, and along means."""
+        totals = np.stack([gaps[..., :_BINS].sum(axis=-1), gaps[..., _BINS]], axis=-2)
+        return totals @ self.widths
 
     def simulated(self, uniforms: Array) -> Array:
         """Return the same of simulated rows."""
-        gaps = np.empty((len(uniforms), *self.sums.shape))
-        for k, weights in enumerate(self.bin_weights):
-            gaps[:, k] = (uniforms <= self.predicted[:, k]).astype(np.float64) @ weights
-        mean_variance = self._mean_variance(self.predicted)
-        return self._scores_of(gaps - self.sums, self.complete, mean_variance)
+        sums = [self.seen.counts(uniforms, k, columns) for k, columns in enumerate(self.columns)]
+        return self._scores_of(np.stack(sums, axis=1) - self.sums)
 
     def bands(self, limit: float) -> Bands:
-        """Return frequencies and P(Y <= t), sums of squares in bins, and the error of the mean."""
-        total, variances = self.rows.total, (self.complete - self.open)[self.judged]
-        gaps, expected = self._gaps()[self.judged], self.sums[self.judged].sum(axis=1) / total
+        """Return frequencies and P(Y <= t), sums of squares in bins, and the errors of means."""
+        total, variances, wanted = self.rows.total, self.known[self.judged], np.array([0.0, 1.0])
+        gaps, expected = self.gaps[self.judged, :_BINS], self.sums[self.judged, :_BINS]
+        expected = expected.sum(axis=1) / total
         half = limit * np.sqrt(variances.sum(axis=1) + _ONE_EVENT) / total
         squares, freedom = (gaps**2 / (variances + _ONE_EVENT)).sum(axis=1), _freedom(variances)
-        # y larger than predicted: y <= t less often
-        mean = -self._gaps().sum(axis=1) @ self.widths / total
-        mean_half = limit * np.sqrt(max(self.mean_variance, 0.0)) / total
+        # of a row, and of a unit of predicted means; y larger than predicted: y <= t less often
+        units = np.array([total, self.columns[0][:, _BINS] @ self._directions() or 1.0])
+        means = wanted - self._mean_errors(self.gaps) / units
+        means_half = limit * np.sqrt(self.mean_variances) / units
         return Bands(
-            np.concatenate([expected + gaps.sum(axis=1) / total, squares, [mean]]),
-            np.concatenate([expected, freedom, [0.0]]),
-            np.concatenate([np.maximum(expected - half, 0.0), 0.0 * freedom, [-mean_half]]),
+            np.concatenate([expected + gaps.sum(axis=1) / total, squares, means]),
+            np.concatenate([expected, freedom, wanted]),
+            np.concatenate([np.maximum(expected - half, 0.0), 0.0 * freedom, wanted - means_half]),
             np.concatenate(
-                [np.minimum(expected + half, 1.0), _chi_squared_limit(limit, freedom), [mean_half]]
+                [
+                    np.minimum(expected + half, 1.0),
+                    _chi_squared_limit(limit, freedom),
+                    wanted + means_half,
+                ]
             ),
         )
 
@@ -367,13 +419,12 @@ class Thresholds:
 
         What is left open is shared out as predicted, and hides so much of a difference.
         """
-        complete = self.complete[self.judged].sum(axis=1)
+        complete, known = (one[self.judged].sum(axis=1) for one in (self.complete, self.known))
         k = int(complete.argmax())
-        known = complete[k] - self.open[self.judged][k].sum()
-        noise = limit * np.sqrt(known + _ONE_EVENT) + ndtri(power) * np.sqrt(known)
-        if known <= _LEAST_KNOWN * complete[k]:
+        noise = limit * np.sqrt(known[k] + _ONE_EVENT) + ndtri(power) * np.sqrt(known[k])
+        if known[k] <= _LEAST_KNOWN * complete[k]:
             return float("nan")
-        return float(noise * complete[k] / known / self.rows.total)
+        return float(noise * complete[k] / known[k] / self.rows.total)
 
 
 class Masses:
@@ -383,18 +434,23 @@ class Masses:
     ----------
     rows : JudgedRows
     places : ndarray of shape (n_places,)
-    upto, masses : ndarray of shape (n_rows, n_places)
-        P(Y <= t) and P(Y = t).
+    masses : ndarray of shape (n_rows, n_places)
+        P(Y = t).
+    seen : SeenLevels
+        Of the middle of the masses, P(Y < t) + P(Y = t) / 2.
     """
 
-    def __init__(self, rows: JudgedRows, places: Array, upto: Array, masses: Array) -> None:
-        self.rows, self.places, self.upto, self.masses = rows, places, upto, masses
+    def __init__(self, rows: JudgedRows, places: Array, masses: Array, seen: SeenLevels) -> None:
+        self.rows, self.places, self.masses = rows, places, masses
         self.kinds = ["mass"] * len(places)
-        self.complete = rows.weights**2 @ (masses * (1 - masses))
-        labels = self._expected_labels()
-        still_open = rows.weights**2 @ (labels * (1 - labels))
-        self.known = self.complete - np.minimum(still_open, self.complete)
-        self.gaps = rows.weights @ (labels - masses)
+        # A value in the interval that holds the mass, or is the mass, counts as its share of it.
+        self.low = np.where(seen.spread, seen.low, seen.levels - 0.5 * masses)
+        self.high = np.where(seen.spread, seen.high, seen.levels + 0.5 * masses)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = np.minimum(masses / (seen.high - seen.low), 1.0)
+        self.share = np.where(seen.spread, share, 1.0)
+        self.known = rows.weights**2 @ (self.share * masses - masses**2)
+        self.gaps = rows.weights @ (self._expected_labels() - masses)
 
     def _expected_labels(self) -> Array:
         """Return P(Y = t) given what was seen, if predictions are right."""
@@ -409,16 +465,20 @@ class Masses:
 
     def scores(self) -> Array:
         """Return how much speaks against each mass."""
-        return np.abs(self.gaps) / np.sqrt(self.known + _ONE_EVENT)
+        return self._scores_of(self.gaps)
+
+    def _scores_of(self, gaps: Array) -> Array:
+        return np.abs(gaps) / np.sqrt(self.known + _ONE_EVENT)
 
     def simulated(self, uniforms: Array) -> Array:
         """Return the same of simulated rows."""
         counts = np.empty((len(uniforms), len(self.places)))
-        for k, (upto, mass) in enumerate(zip(self.upto.T, self.masses.T, strict=True)):
-            hit = (uniforms <= upto) & (uniforms > upto - mass)
-            counts[:, k] = hit.astype(np.float64) @ self.rows.weights
-        gaps = counts - self.rows.weights @ self.masses
-        return np.abs(gaps) / np.sqrt(self.complete + _ONE_EVENT)
+        for k, (low, high, share) in enumerate(
+            zip(self.low.T, self.high.T, self.share.T, strict=True)
+        ):
+            hit = (uniforms <= high) & (uniforms > low)
+            counts[:, k] = hit.astype(np.float64) @ (self.rows.weights * share)
+        return self._scores_of(counts - self.rows.weights @ self.masses)
 
     def bands(self, limit: float) -> Bands:
         """Return frequencies and P(Y = t)."""

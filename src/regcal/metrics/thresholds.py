@@ -4,6 +4,8 @@ Where outcomes are censored, so that for some rows nobody knows whether y <= t, 
 of the predicted probability are estimated by Kaplan and Meier's rule or Turnbull's.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

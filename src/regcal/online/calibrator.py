@@ -1,5 +1,9 @@
 """A calibrator of a stream."""
 
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
 from datetime import date
 from typing import Any, Self
 
@@ -8,7 +12,12 @@ from sklearn.base import BaseEstimator, clone
 
 from regcal._inspection import Auditable, check_has_learnt
 from regcal._validation import Array, as_float_array, check_coverage, weights_of_rows
-from regcal.calibrators import Calibrator, IdentityCalibrator, get_calibrator
+from regcal.calibrators import (
+    Calibrator,
+    IdentityCalibrator,
+    ImpossibleOutcomesWarning,
+    get_calibrator,
+)
 from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.support import Support
 from regcal.distributions import Distribution, as_distribution
@@ -40,7 +49,8 @@ class OnlineCalibrator(Auditable, BaseEstimator):
     Parameters
     ----------
     calibrator : Calibrator or str
-        What is learnt again and again; a name as `regcal.get_calibrator` knows it.
+        What is learnt again and again; a name as `regcal.get_calibrator` knows it. Ends and
+        steps of outcomes are told to it: ``get_calibrator("pit", support=(0, None))``.
     half_life : "auto", float or sequence of float, default="auto"
         In rows, 7 or more, or in the unit of `time` if that is passed to `update`; ``inf`` forgets
         nothing.
@@ -77,6 +87,7 @@ class OnlineCalibrator(Auditable, BaseEstimator):
     waiting_: tuple[HeldOut, ...]
     waiting_times_: Array
     n_rows_seen_ = 0
+    told_of_impossible_ = False
 
     def __init__(self, calibrator: Any, half_life: Any = "auto", *, random_state: int = 0) -> None:
         self.calibrator = calibrator
@@ -221,6 +232,7 @@ class OnlineCalibrator(Auditable, BaseEstimator):
         self.waiting_times_ = np.empty(0)
         self.n_rows_seen_ = 0
         self.n_rows_learnt_ = 0
+        self.told_of_impossible_ = False
 
     def _checked_parameters(self) -> tuple[Calibrator, list[float]]:
         """Return the calibrator, and the half-lives to compare, from the longest."""
@@ -271,9 +283,20 @@ class OnlineCalibrator(Auditable, BaseEstimator):
         rows, times = HeldOut.joined(self.waiting_), self.waiting_times_
         self._compare(rows, times)
         now = max(self.clock_, float(times.max()))
-        learn(self.tracks_, rows, now - times, self._passed(now))
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            learn(self.tracks_, rows, now - times, self._passed(now))
         self.clock_, self.n_rows_learnt_ = now, self.n_rows_learnt_ + len(rows)
         self.waiting_, self.waiting_times_ = (), np.empty(0)
+        self._tell([one.message for one in told])
+
+    def _tell(self, messages: Iterable[Any]) -> None:
+        """Pass warnings on, of impossible outcomes once in a stream: every fit repeats them."""
+        for message in messages:
+            impossible = isinstance(message, ImpossibleOutcomesWarning)
+            if not (impossible and self.told_of_impossible_):
+                self.told_of_impossible_ |= impossible
+                warnings.warn(message, stacklevel=4)
 
     def _compare(self, rows: HeldOut, times: Array) -> None:
         """Weigh memories by how they predict rows that they have not seen.

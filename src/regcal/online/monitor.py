@@ -1,5 +1,7 @@
 """An alarm that may be looked at after every row."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -261,7 +263,7 @@ class CalibrationMonitor(Auditable, BaseEstimator):
             self.stride_ *= 2
         self.kept_rows_, self.kept_log_money_ = rows[chosen], log_money[chosen]
 
-    def history(self) -> "MonitorHistory":
+    def history(self) -> MonitorHistory:
         """Return the money over time, for `regcal.plots.MonitorDisplay`.
 
         Returns

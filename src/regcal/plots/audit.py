@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class AuditDisplay(Display):
-    """Observed share less predicted P(Y <= t) of the worst segments, each at its worst threshold.
+    """Observed less predicted share of the worst segments, each of the event that says most.
 
     Differences of calibrated predictions stay inside the grey bars, in all segments at once. Filled
     points are outside.
@@ -162,5 +162,5 @@ class AuditDisplay(Display):
 
 
 def _label(one: AuditedSegment) -> str:
-    """Return a segment over its threshold: beside it, long names would leave no room."""
-    return f"{textwrap.fill(one.segment, 24)}\nt = {one.threshold:.4g}"
+    """Return a segment over its event: beside it, long names would leave no room."""
+    return f"{textwrap.fill(one.segment, 24)}\n{one.event()}"

@@ -1,5 +1,7 @@
 """The map that a Gaussian-process calibrator has learnt, with its training points."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -79,7 +81,7 @@ class CalibrationMapDisplay(Display):
         max_points: int = 1500,
         random_state: Any = None,
         name: str | None = None,
-        ax: "Axes | None" = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Evaluate the calibrator's map and draw it with the calibration rows.
 
@@ -141,7 +143,7 @@ class CalibrationMapDisplay(Display):
         """
         return super().from_estimator(estimator, X, y, calibrator=calibrator, **options)
 
-    def plot(self, ax: "Axes | None" = None) -> Self:
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw on `ax`, or on a new figure, and return this display."""
         ax = self._start(ax, (5.6, 4.4))
         levels = np.linspace(0.0, 1.0, 11)

@@ -1,5 +1,7 @@
 """Predicted densities over one feature, as a heat map."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -91,7 +93,7 @@ class DensityDisplay(Display):
         name: str | None = None,
         feature_name: str = "Feature x",
         target_name: str = "Target y",
-        ax: "Axes | None" = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Evaluate densities over the range of the targets and draw them.
 
@@ -181,7 +183,7 @@ class DensityDisplay(Display):
         dist = predict_dist(estimator, _typical_rows(X, columns, name, grid))
         return cls.from_predictions(None, dist, x=grid, data=data, **options)
 
-    def plot(self, ax: "Axes | None" = None) -> Self:
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw on `ax`, or on a new figure, and return this display."""
         ax = self._start(ax, (5.6, 4.2))
         # A few very narrow rows must not turn all others white.
@@ -217,7 +219,7 @@ class DensityDisplay(Display):
         self.colorbar_ = colour_bar(ax, image, "Predicted density", extend="max")
         return self
 
-    def _draw_intervals(self, ax: "Axes") -> None:
+    def _draw_intervals(self, ax: Axes) -> None:
         feature, low, high = self.intervals.T
         inner = np.isfinite(low) & np.isfinite(high)
         ax.vlines(feature[inner], low[inner], high[inner], color=BLUE, alpha=0.4, linewidth=1)

@@ -1,5 +1,7 @@
 """One row before and after calibration: densities, marginal calibration map, CDFs."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -80,7 +82,7 @@ class RowDisplay:
         row: int = 0,
         n_points: int = 401,
         name: str | None = None,
-        ax: "Sequence[Axes] | None" = None,
+        ax: Sequence[Axes] | None = None,
     ) -> Self:
         """Evaluate one row of several predictions and draw it.
 
@@ -136,7 +138,7 @@ class RowDisplay:
         dists = {key: predict_dist(one, X) for key, one in estimators.items()}
         return cls.from_predictions(y, dists, **options)
 
-    def plot(self, ax: "Sequence[Axes] | None" = None) -> Self:
+    def plot(self, ax: Sequence[Axes] | None = None) -> Self:
         """Draw on three axes, or on a new figure, and return this display."""
         own_figure = ax is None
         if ax is None:
@@ -160,7 +162,7 @@ class RowDisplay:
         self._draw_legend(own_figure)
         return self
 
-    def _draw_curves(self, ax: "Axes", curves: dict[str, Array], label: str) -> None:
+    def _draw_curves(self, ax: Axes, curves: dict[str, Array], label: str) -> None:
         for k, (key, values) in enumerate(curves.items()):
             ax.plot(self.points, values, color=CYCLE[k % 6], linestyle=_STYLES[k % 4], label=key)
         if isinstance(self.outcome, tuple):
@@ -171,7 +173,7 @@ class RowDisplay:
         ax.set(xlabel="Target t", ylabel=label)
         ax.margins(x=0)
 
-    def _draw_masses(self, density_ax: "Axes") -> None:
+    def _draw_masses(self, density_ax: Axes) -> None:
         if not any(len(table) for table in self.masses.values()):
             return
         ax = density_ax.twinx()
@@ -181,7 +183,7 @@ class RowDisplay:
         ax.set_ylim(0, None)
         ax.set_ylabel("P(Y = t), bars")
 
-    def _draw_map(self, ax: "Axes") -> None:
+    def _draw_map(self, ax: Axes) -> None:
         unit_square(ax)
         ax.set_aspect("auto")  # as large as the panels beside it
         base, *others = self.cdfs

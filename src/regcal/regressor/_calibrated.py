@@ -1,5 +1,7 @@
 """A regressor whose predictive distributions are calibrated."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,6 +23,7 @@ from regcal.adapters import check_can_predict, predict_dist
 from regcal.calibrators import AutoCalibrator, Calibrator, calibrator_names, get_calibrator
 from regcal.calibrators.agreement import warn_of_rounding
 from regcal.calibrators.base import fitted_copy, given_support, refuse_censoring_beyond
+from regcal.calibrators.few_rows import warn_of_few_rows
 from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.targets import Targets
 from regcal.covariates import Covariates
@@ -250,6 +253,7 @@ class CalibratedRegressorCV(
             raise TypeError(msg)
         if self.guarantee is not None:
             fit_with_guarantee(self, X, y, sample_weight, groups, fit_params)
+            self._warn_of_few_rows()
             return self
         self.__dict__.pop("guarantee_", None)  # of an earlier fit
         X, y, seen = check_outcome_data(self, X, y)
@@ -280,6 +284,7 @@ class CalibratedRegressorCV(
                 models = fitted.models if self.ensemble_ else [fitted.refitted]
             progress.step("calibrating its predictions")
             self.members_ = self._calibrated(models, held_out)
+        self._warn_of_few_rows()
         return self
 
     def _check_options(self) -> None:
@@ -341,6 +346,10 @@ class CalibratedRegressorCV(
         for one, part in zip(fitted, parts, strict=True):
             one.warn_of_disagreement(part, Targets.of_outcomes(part.seen, part.weights))
         return [CalibratedModel(*pair) for pair in zip(models, fitted, strict=True)]
+
+    def _warn_of_few_rows(self) -> None:
+        n_rows = sum(member.calibrator.n_rows_seen_ for member in self.members_)
+        warn_of_few_rows(n_rows, stacklevel=3)
 
     def _warn_of_constant(self, parts: list[HeldOut]) -> None:
         names = [f"fold {k}" for k in range(len(parts))] if self.ensemble_ else ["all folds"]

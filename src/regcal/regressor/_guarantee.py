@@ -1,5 +1,6 @@
 """Coverage of a calibrated regressor in finite samples: which rows tell, and what they tell."""
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from regcal._random import as_generator
 from regcal._validation import Array
 from regcal.calibrators.conformal import ConformalLevels, TooFewRowsError, counts_of
+from regcal.calibrators.few_rows import FewRowsWarning
 from regcal.calibrators.held_out import HeldOut
 from regcal.covariates import Covariates
 from regcal.distributions import Distribution
@@ -508,7 +510,9 @@ def _fitted_part(model: Any, rows: GivenRows, part: np.ndarray) -> Any:
     """Return a copy of the model without a guarantee, fitted on a part of the rows."""
     own = rows.take(part)
     copy = clone(model).set_params(guarantee=None)
-    return copy.fit(own.X, own.given, own.sample_weight, own.groups, **own.fit_params)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FewRowsWarning)  # the model says it, once
+        return copy.fit(own.X, own.given, own.sample_weight, own.groups, **own.fit_params)
 
 
 def _check_by(by: Any) -> None:

@@ -1,5 +1,7 @@
 """Models of one quantile become probabilistic."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 

@@ -17,6 +17,11 @@ from regcal.report.content import Content, ModelContent
 
 _FEW_ROWS = 100
 
+# Rows that would not have shown 90 % intervals that hold only half of the outcomes, with a spread
+# two and a half times too small, cannot call a model calibrated. benchmarks/verdict.py, "few": 15
+# rows can.
+_LEAST_NOTICED = 0.5
+
 # Stretches of thresholds that are named; the figure has all.
 _MOST_PLACES = 3
 
@@ -32,10 +37,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Headline, whether it is good news, a table with a column a model, and sentences."""
+    """Headline, what news it is, a table with a column a model, and sentences.
+
+    News are ``"good"``, ``"bad"`` or, where rows are too few to tell, ``"open"``.
+    """
 
     headline: str
-    calibrated: bool
+    news: str
     table: list[tuple[str, list[Cell]]]
     sentences: list[str]
 
@@ -55,20 +63,24 @@ def verdict_of(content: Content, target: str) -> Verdict:
         sentences.append(_changes(content))
     notes = (model.reliability.note, model.pit.note)
     sentences += [f"{note}." for note in notes if note]
-    calibrated = model.test.calibrated and everywhere
     table = _table(content.models, target)
-    return Verdict(_headline(content, everywhere), calibrated, table, sentences)
+    return Verdict(*_headline(content, everywhere), table, sentences)
 
 
-def _headline(content: Content, everywhere: bool) -> str:
+def _headline(content: Content, everywhere: bool) -> tuple[str, str]:
+    """Return the verdict in one line, and what news it is."""
     model, first = content.models[-1], content.models[0]
-    if not model.test.calibrated:
-        return f"“{model.name}” is not calibrated"
-    if not everywhere:
-        return f"“{model.name}” is calibrated on the whole, but not for all rows"
     rows = f"{content.n_test_rows:,} row{'s' if content.n_test_rows != 1 else ''}"
+    telling = model.test.noticed.too_narrow >= _LEAST_NOTICED
+    if not model.test.calibrated:
+        return f"“{model.name}” is not calibrated", "bad"
+    if not everywhere:
+        whole = "is calibrated on the whole, but not" if telling else "is not calibrated"
+        return f"“{model.name}” {whole} for all rows", "bad"
+    if not telling:
+        return f"{rows} cannot tell whether “{model.name}” is calibrated", "open"
     headline = f"“{model.name}” is calibrated, as far as {rows} can tell"
-    return headline if first.test.calibrated else f"{headline}; “{first.name}” is not"
+    return headline if first.test.calibrated else f"{headline}; “{first.name}” is not", "good"
 
 
 # ------------------------------------------------------------------------------------------- table
@@ -170,7 +182,7 @@ def _outside(test: JointCalibrationTest, target: str) -> list[str]:
     said = []
     wrong = {
         kind: [one for one in test.wrong if one.kind == kind]
-        for kind in ("coverage", "below", "above", "mass", "mean", "lowest", "highest")
+        for kind in ("coverage", "below", "above", "mass", "mean", "slope", "lowest", "highest")
     }
     if wrong["coverage"]:
         # The level that people ask for, if it is wrong itself.
@@ -197,6 +209,12 @@ def _outside(test: JointCalibrationTest, target: str) -> list[str]:
         said.append(
             f"On average, outcomes lie about {abs(one.observed):.3g} {word} their predicted mean; "
             f"chance makes up to {one.upper:.3g} of it."
+        )
+    for one in wrong["slope"]:
+        said.append(
+            f"Where the predicted mean is higher by 1, outcomes are higher by about "
+            f"{one.observed:.2f} (by chance {one.lower:.2f} to {one.upper:.2f}): predictions "
+            f"differ too {'little' if one.observed > 1 else 'much'} from row to row."
         )
     for one in wrong["lowest"] + wrong["highest"]:
         end = "low" if one.kind == "lowest" else "high"

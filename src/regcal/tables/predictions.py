@@ -1,5 +1,7 @@
 """Columns that hold predictions, or the features of a model that makes them."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """How a column of a table is read, and what is told of rows that cannot be used."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -223,8 +223,14 @@
   const SLIDER = 1000;
   const explorer = {};
 
-  function interpolate(row, values, t) {
-    const place = (t - row.low) / (row.high - row.low);
+  // Places in a figure are known to so much of its width, because numbers of the page are rounded.
+  const RESOLUTION = 1e-4;
+
+  function interpolate(row, k, t) {
+    const values = row.cdf[k], exact = (t - row.low) / (row.high - row.low);
+    // y <= t where t is the place of a point mass: what is just right of it
+    const mass = row.masses[k].find(([share]) => Math.abs(share - exact) <= RESOLUTION);
+    const place = mass ? Math.max(exact, mass[0] + RESOLUTION / 5) : exact;
     const next = row.points.findIndex((share) => share > place);
     const right = next < 0 ? values.length - 1 : Math.max(1, next);
     const [start, end] = [row.points[right - 1], row.points[right]];
@@ -241,21 +247,24 @@
   }
 
   // P(Y ≤ t) of one model; beyond the figure only that it is no more, or no less, than at its end.
-  function probability(row, values) {
+  function probability(row, k) {
+    const values = row.cdf[k];
     if (state.t < row.low) return `≤ ${values[0].toFixed(3)}`;
     if (state.t > row.high) return `≥ ${values[values.length - 1].toFixed(3)}`;
-    return interpolate(row, values, state.t).toFixed(3);
+    return interpolate(row, k, state.t).toFixed(3);
   }
 
   function median(row) {
     const values = row.cdf[models.length - 1];
     const k = values.findIndex((value) => value >= 0.5);
-    return row.low + (row.high - row.low) * row.points[k < 0 ? values.length - 1 : k];
+    const width = row.high - row.low;
+    const unit = 10 ** Math.floor(Math.log10(RESOLUTION * width));
+    return unit * Math.round((row.low + width * row.points[k < 0 ? values.length - 1 : k]) / unit);
   }
 
   function showReading() {
     const row = data.explorer[state.row];
-    const parts = models.map((model, k) => `${model.name} ${probability(row, row.cdf[k])}`);
+    const parts = models.map((model, k) => `${model.name} ${probability(row, k)}`);
     element("reading").textContent = `P(${data.target} ≤ ${short(state.t)}): ${parts.join(" → ")}. Outcome: ${seen(row)}`;
     element("threshold").setAttribute("aria-valuetext", `t = ${short(state.t)}`);
     explorer.cdf.draw();
