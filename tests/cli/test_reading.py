@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 
 import numpy as np
 import pandas as pd
@@ -57,6 +58,8 @@ def test_cells_that_are_passed_on_stay_as_they_are(run):
     assert list(table) == ["code", "note", "note.1", "mean", "std", "q50"]
     assert table.iloc[0, :5].tolist() == ["007", "a, b", "x", "1.50", " 2"]
     assert table.iloc[1, :5].tolist() == ["008", 'say "hi"\nthere', "", "2.00", "1e0"]
+    kept = '007,"a, b",x,1.50, 2,*\n008,"say ""hi""\nthere",,2.00,1e0,*\n'
+    assert re.sub(r",[\d.]+\n", ",*\n", out).partition("\n")[2] == kept
     assert_allclose(table["q50"].astype(float), [1.5, 2.0])
 
 
@@ -131,6 +134,8 @@ def test_other_files_are_refused(run):
     run.refused(f"calibrate sheet.xlsx {ON_SMALL}", "Save the table as CSV")
     run.refused(f"calibrate cut.parquet {ON_SMALL}", "damaged Parquet file")
     run.refused(f"calibrate held_uot.csv {ON_SMALL}", "Did you mean 'held_out.csv'?")
+    run.refused(f"calibrate nofile {ON_SMALL}", "no file 'nofile' in this folder. There are: '")
+    run.refused(f"calibrate no/where.csv {ON_SMALL}", "no folder 'no' for 'no/where.csv'")
     run.refused(f"calibrate . {ON_SMALL}", "is a folder")
     run.refused(f"calibrate {os.devnull} {ON_SMALL}", "is a pipe or a device", "pass -")
 

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import pytest
 from shell import CALIBRATE
 
 
@@ -23,6 +24,16 @@ def test_failure_keeps_the_old_output(run):
     run.refused("predict scale.regcal t.csv --output out.csv", "must be positive")
 
     assert (run.folder / "out.csv").read_text() == "precious"
+
+
+@pytest.mark.parametrize("rows", ["", "1,-2\n"], ids=["none", "bad"])
+def test_failure_writes_nothing_to_standard_output(run, rows):
+    """A header without rows looks like a table to what reads it."""
+    run.write("t.csv", f"mean,std\n{rows}")
+
+    answer = run("predict scale.regcal t.csv")
+
+    assert (answer.code, answer.out) == (2, "")
 
 
 def test_output_does_not_replace_its_input(run):

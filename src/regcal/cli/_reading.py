@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from regcal.cli._errors import InputError, unknown_name
+from regcal.cli._errors import InputError, in_words, likeliest, unknown_name
 
 # Bytes of a CSV file, and rows of a Parquet file, that are held at a time.
 _BLOCK_BYTES = 2**22
@@ -208,15 +208,26 @@ def _opened(path: str) -> Any:
         msg = f"{path} is a folder. Name a CSV or Parquet file."
         raise InputError(msg)
     if not file.exists():
-        beside = [one.name for one in file.parent.iterdir()] if file.parent.is_dir() else []
-        msg = unknown_name(file.name, sorted(beside), f"{file.parent} has no file")
-        raise InputError(msg)
+        raise InputError(_no_file(file))
     if not file.is_file():
         msg = (
             f"{path} is a pipe or a device. Name a file, or pass - and pipe the table into regcal."
         )
         raise InputError(msg)
     return pa.input_stream(path, compression="detect")
+
+
+def _no_file(file: Path) -> str:
+    """Return what is there instead of a file that is not."""
+    if not file.parent.is_dir():
+        return (
+            f"There is no folder {str(file.parent)!r} for {str(file)!r}. Name a file that exists."
+        )
+    beside = sorted(one.name for one in file.parent.iterdir())
+    where = "this folder" if file.parent == Path() else str(file.parent)
+    close = likeliest(file.name, beside)
+    hint = f"Did you mean {close!r}?" if close else f"There are: {in_words(beside) or 'none'}."
+    return f"There is no file {file.name!r} in {where}. {hint}"
 
 
 class _Rejoined:

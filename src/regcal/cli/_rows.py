@@ -16,6 +16,7 @@ from regcal.cli._outcomes import refused_by
 from regcal.cli._reading import Batch, Layout, Table, as_censored, as_numbers, read_columns
 from regcal.tables import (
     CensoredColumns,
+    ExactColumn,
     OutcomeColumns,
     PredictionColumns,
     RefusedRows,
@@ -193,14 +194,13 @@ class RowReader:
 
 def _check_apart(predictions: PredictionColumns, outcomes: OutcomeColumns) -> None:
     """Refuse outcomes as predictions of themselves, which would look perfect."""
-    for name in predictions.names:
-        if name in outcomes.names:
-            msg = (
-                f"Column {name!r} is named both as outcome and as prediction, which would be "
-                "perfect. Predictions are what the model said before outcomes were known: name the "
-                "columns of these."
-            )
-            raise InputError(msg)
+    if isinstance(outcomes, ExactColumn | CensoredColumns) and outcomes.value in predictions.names:
+        msg = (
+            f"Column {outcomes.value!r} is named both as outcome and as prediction, which would be "
+            "perfect. Predictions are what the model said before outcomes were known: name the "
+            "columns of these."
+        )
+        raise InputError(msg)
 
 
 def _check(refused: RefusedRows, layout: Layout, rows: np.ndarray, way_out: str = "") -> None:

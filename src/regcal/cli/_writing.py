@@ -98,25 +98,37 @@ class CsvWriter:
         self._decimal = decimal
         line = io.StringIO()
         csv.writer(line, delimiter=delimiter, lineterminator="\n").writerow(names)
-        sink.write(line.getvalue().encode("utf-8"))
+        self._header = line.getvalue().encode("utf-8")
 
     def write(self, columns: list[pa.Array]) -> None:
-        """Write rows; texts are quoted where that is needed."""
+        """Write rows, below the names of columns; cells are quoted where that is needed."""
+        self._sink.write(self._header)
+        self._header = b""  # once; before there are rows, nothing is written that would be kept
         if self._decimal != ".":
             columns = [self._with_decimal(column) for column in columns]
         batch = pa.RecordBatch.from_arrays(columns, [str(k) for k in range(len(columns))])
         try:
-            self._sink.write(self._rendered(batch, "none"))
+            self._sink.write(self._unquoted(batch))
         except pa.ArrowInvalid:
-            self._sink.write(self._rendered(batch, "needed"))
+            # pyarrow would quote all texts, the empty ones too
+            cells = [self._quoted(column) for column in columns]
+            lines = pc.binary_join_element_wise(*cells, self._delimiter)
+            self._sink.write("".join(f"{line}\n" for line in lines.to_pylist()).encode("utf-8"))
 
-    def _rendered(self, batch: pa.RecordBatch, quoting: str) -> pa.Buffer:
+    def _unquoted(self, batch: pa.RecordBatch) -> pa.Buffer:
         buffer = pa.BufferOutputStream()
         options = pyarrow.csv.WriteOptions(
-            include_header=False, delimiter=self._delimiter, quoting_style=quoting
+            include_header=False, delimiter=self._delimiter, quoting_style="none"
         )
         pyarrow.csv.write_csv(batch, buffer, options)
         return buffer.getvalue()
+
+    def _quoted(self, column: pa.Array) -> pa.Array:
+        """Return cells as texts, in double quotes where a sign in them has a meaning in CSV."""
+        texts = column.cast(pa.string()).fill_null("")
+        needed = pc.match_substring_regex(texts, f'[{self._delimiter}"\r\n]')
+        doubled = pc.replace_substring(texts, '"', '""')
+        return pc.if_else(needed, pc.binary_join_element_wise('"', doubled, '"', ""), texts)
 
     def _with_decimal(self, column: pa.Array) -> pa.Array:
         if not pa.types.is_floating(column.type):
