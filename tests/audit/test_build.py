@@ -194,6 +194,10 @@ def test_point_masses_are_counted_with_their_threshold():
     rounded = regcal.audit(np.round(latent), Rounded(Normal(loc, 1.0)), x)
 
     assert clipped.p_value > 0.05 and rounded.p_value > 0.05
+    at_zero = Clipped(Normal(loc, 1.0), low=0.0).cdf(np.zeros(3000))[latent <= 0.0]
+    # all masses reach down to 0; an interval ends in those that hold one of its levels inside
+    parted = np.count_nonzero(at_zero > 0.05)
+    assert clipped.note.startswith(f"{parted:,} of 3,000 outcomes lie on point masses")
     assert clipped.thresholds[0] == 0.0
     assert_allclose(rounded.thresholds, np.unique(np.round(rounded.thresholds)))
     wrong = regcal.audit(np.maximum(latent, 0.0), Clipped(Normal(loc + 0.5, 1.0), low=0.0), x)

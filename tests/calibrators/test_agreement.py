@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from rows import normal_rows
 from scipy import stats
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import BayesianRidge, LinearRegression
 
 import regcal
 from regcal import CalibratedRegressorCV, Calibrator, DisagreementWarning, Normal, Outcomes
@@ -163,3 +163,50 @@ def test_right_predictions_are_hardly_ever_suspected(rng, noise):
         alarms += Allowed(y.std(), tails.shares, n).exceeded(found).any()
 
     assert alarms <= 1
+
+
+# ------------------------------------------------------------------------------------ few values
+
+
+def counts(rng, rate, n_rows=400):
+    """Return counts with predictions that are right but for their steps."""
+    y = rng.poisson(rate, n_rows).astype(float)
+    return regcal.Normal(np.full(n_rows, float(rate)), np.sqrt(rate)), y
+
+
+@pytest.mark.parametrize("fit", ["fit", "partial_fit", "fit_batches"])
+def test_counts_without_a_step_are_told_of(rng, fit):
+    """P(Y <= k) of the density is another number; the warning names the step, which helps."""
+    dist, y = counts(rng, 4.0)
+    rows = [[(dist, y)]] if fit == "fit_batches" else [dist, y]
+    with pytest.warns(regcal.RoundedOutcomesWarning, match=r"multiples of 1, .*Pass step=1"):
+        smooth = getattr(regcal.get_calibrator("pit"), fit)(*rows)
+    stepped = getattr(regcal.get_calibrator("pit", step=1), fit)(*rows)  # in silence
+    k, share = 4.0, np.mean(y <= 4.0)
+
+    assert abs(stepped.transform(dist).cdf(k).mean() - share) < 0.02
+    assert abs(smooth.transform(dist).cdf(k).mean() - share) > 0.05
+
+
+def test_models_of_counts_are_told_of_once(rng):
+    """Folds and members add nothing."""
+    X = rng.normal(size=(300, 1))
+    y = rng.poisson(np.exp(1 + 0.3 * X[:, 0]))
+    model = regcal.CalibratedRegressorCV(BayesianRidge(), "pit")
+    with pytest.warns(regcal.RoundedOutcomesWarning) as caught:
+        model.fit(X, y)
+
+    assert len(caught) == 1
+    model.set_params(step=1).fit(X, y)  # in silence
+
+
+def test_many_values_and_masses_at_ends_are_not_told_of(rng):
+    """Ages, marks and tenths are as good as continuous; a mass at an end is one already."""
+    dist, y = counts(rng, 50.0)
+    regcal.get_calibrator("scale").fit(dist, y)
+    latent = regcal.Normal(rng.normal(size=400), 1.0)
+    rain = np.round(np.maximum(latent.sample(1, random_state=0)[:, 0], 0.0), 1)
+    fitted = regcal.get_calibrator("scale").fit(latent, rain)
+
+    assert fitted.support_.low == 0 and np.mean(rain == 0) > 0.3
+    assert fitted.support_.smooth

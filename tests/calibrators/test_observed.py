@@ -224,6 +224,7 @@ def test_outcomes_beyond_those_announced_are_included(few_kept):
 
 
 @pytest.mark.parametrize("name", ["gpc", "gp-density"])
+@pytest.mark.filterwarnings("ignore::regcal.RoundedOutcomesWarning")
 def test_rounded_targets_are_spread_in_cells_too(few_kept, name):
     """Whole-number outcomes give the same from cells as from rows."""
     dist, y = wrong_rows(MANY)

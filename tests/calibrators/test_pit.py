@@ -98,6 +98,7 @@ def test_units_do_not_matter(calibrator, rng):
     assert_allclose(moved, plain, rtol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore::regcal.RoundedOutcomesWarning")
 def test_tied_outcomes_are_no_obstacle(calibrator):
     """Many equal outcomes, as in counts with zeros, still give a finite density."""
     dist = Normal(np.zeros(50), np.ones(50))

@@ -291,6 +291,9 @@ def test_each_part_that_was_found_has_a_way_out(run):
     only_step = run.good(f"{line} m --support none --step auto").err
     assert "Outcomes: multiples of 1. If not, leave out --step." in only_step
     assert "leave out --step" not in run.good(f"{line} n --step 1").err
+    smooth = run.good(f"{line} n").err
+    assert "rounded to multiples of 1." in smooth and "pass --step 1." in smooth
+    assert "simplefilter" not in smooth
 
 
 def test_the_words_of_a_support_are_short():

@@ -416,6 +416,31 @@ def test_intervals_hold_outcomes_up_to_eight_standard_deviations_away(distance, 
     assert np.mean(inside[200:]) == pytest.approx(share, abs=0.03)
 
 
+@pytest.mark.parametrize("name", ["pit", "scale"])
+def test_equal_outcomes_teach_what_nearly_equal_ones_do(name, rng):
+    """A stuck sensor is no less telling than one that trembles in the sixth digit."""
+    dist, streams = regcal.Normal(np.zeros(200), 1.0), []
+    for outcomes in (np.full(200, 3.0), 3.0 + 1e-6 * rng.normal(size=200)):
+        streams.append(OnlineCalibrator(name, half_life=1000.0))
+        for start in range(0, 200, 20):
+            streams[-1].update(dist[:20], outcomes[start : start + 20])
+    equal, near = (np.ravel(one.transform(dist[:1]).interval(0.9)) for one in streams)
+
+    assert_allclose(equal, near, atol=1e-4)
+    assert abs(equal[1]) > 2.9  # 1.6 before
+
+
+def test_equal_outcomes_that_teach_nothing_are_told_of(rng):
+    """A map along targets has no range to be learnt on, until outcomes differ."""
+    dist, stream = regcal.Normal(np.zeros(40), 1.0), OnlineCalibrator("gp-density", half_life=1e3)
+    with pytest.warns(UserWarning, match=r'stay as they are: All targets equal 3\.0.*"pit"'):
+        stream.update(dist, np.full(40, 3.0))
+    assert_allclose(stream.transform(dist[:1]).ppf(0.95), dist[:1].ppf(0.95))
+
+    stream.update(dist, 3.0 + 0.1 * rng.normal(size=40))
+    assert stream.transform(dist[:1]).ppf(0.5) > 1.0
+
+
 def test_impossible_outcomes_are_told_of_once(rng, tmp_path):
     """A stream is fitted again and again from rows that it has warned of already."""
     dist = regcal.Histogram([0.0, 1.0, 2.0], [[0.5, 0.5]])

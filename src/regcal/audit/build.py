@@ -129,7 +129,7 @@ def audit(
         untold = np.union1d(untold, unpriced)
         at_prices = make_labels(outcomes, dist, told, np.empty(0), weights)
         decided = decision_costs(at_prices, segments, prices)
-    return _findings(segments, labels, cells, largest, decided, _note(outcomes, untold))
+    return _findings(segments, labels, cells, largest, decided, _note(outcomes, labels, untold))
 
 
 def _told(outcomes: Outcomes, dist: Distribution, thresholds: Array) -> tuple[Array, Array]:
@@ -155,9 +155,14 @@ def _order(outcomes: Outcomes, labels: Labels, segments: Segments) -> np.ndarray
     return np.lexsort((middle, together, outcomes.upper, outcomes.lower))
 
 
-def _note(outcomes: Outcomes, untold: Array) -> str:
+def _note(outcomes: Outcomes, labels: Labels, untold: Array) -> str:
+    """Return what was done with rows of which events are not simply true or false."""
     if outcomes.exact_rows.all():
-        return ""
+        parted = int(labels.unknown().any(axis=1).sum())
+        if parted == 0:
+            return ""
+        rows = f"{parted:,} of {len(outcomes):,} outcomes"
+        return f"{rows} lie on point masses in which an interval ends: the part inside counts."
     return (
         f"{seen_in_words(outcomes)}: where it is not known whether y <= t, or whether an interval "
         "holds y, they count as the probability of that given what was seen, so that differences "

@@ -127,7 +127,7 @@ class Audit:
         What decisions cost, if `costs` were given; the worst predicted first. Their standard
         errors are not adjusted for the search.
     note : str
-        What was done with censored outcomes.
+        What was done with censored outcomes, and with those on point masses.
 
     Examples
     --------

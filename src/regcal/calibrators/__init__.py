@@ -1,6 +1,6 @@
 """Calibrators: Distribution in, Distribution out."""
 
-from regcal.calibrators.agreement import DisagreementWarning
+from regcal.calibrators.agreement import DisagreementWarning, RoundedOutcomesWarning
 from regcal.calibrators.auto import AutoCalibrator, CandidateScore
 from regcal.calibrators.base import (
     Calibrator,
@@ -44,6 +44,7 @@ __all__ = [
     "OneVsRestCalibrator",
     "PITCalibrator",
     "PaperGPCalibrator",
+    "RoundedOutcomesWarning",
     "ScaleCalibrator",
     "SinhArcsinhCalibrator",
     "StackCalibrator",

@@ -1,4 +1,4 @@
-"""Whether what was learnt agrees with the rows it was learnt from, in mean and tails."""
+"""Whether what was learnt agrees with the rows it was learnt from, in mean, tails and steps."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -34,6 +34,11 @@ _BEYOND = 10.0
 # The shares of outcomes in the tails that are looked at, beside what lies beyond all of them.
 _TAIL = 0.05
 
+# A density has half a value's share on either side of it, so that P(Y <= k) is off by that half.
+# Up to 0.05 is what readers of a probability forgive: ages, marks and rounded measurements with
+# dozens of values stay below, counts with a few do not.
+_LARGEST_SHARE = 0.1
+
 
 class DisagreementWarning(UserWarning):
     """A calibrator disagrees with the rows it was learnt from, and more than the model itself.
@@ -45,6 +50,23 @@ class DisagreementWarning(UserWarning):
     >>> with warnings.catch_warnings():  # to be stopped by it
     ...     warnings.simplefilter("error", regcal.DisagreementWarning)
     ...     scale = regcal.get_calibrator("scale").fit(regcal.Normal([0.0, 0.0], 1.0), [2.0, -2.0])
+    """
+
+
+class RoundedOutcomesWarning(UserWarning):
+    """Outcomes are few values, such as counts, and a calibrator gives them a density.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import regcal
+    >>> visits, dist = [0, 1, 1, 2, 0, 3, 1, 2], regcal.Normal([1.0] * 8, 1.0)
+    >>> with warnings.catch_warnings():  # the density is wanted
+    ...     warnings.simplefilter("ignore", regcal.RoundedOutcomesWarning)
+    ...     smooth = regcal.get_calibrator("scale").fit(dist, visits)
+    >>> counts = regcal.get_calibrator("scale", step=1).fit(dist, visits)
+    >>> smooth.transform(dist).mass(1.0)[0] == 0, counts.transform(dist).mass(1.0)[0] > 0.3
+    (np.True_, np.True_)
     """
 
 
@@ -146,6 +168,34 @@ def warn_of_disagreement(
             "these rows are like those to come."
         )
         warnings.warn(msg, DisagreementWarning, stacklevel=stacklevel + 1)
+
+
+def warn_of_rounding(targets: Targets, support: Support, stacklevel: int) -> None:
+    """Tell when P(Y <= k) of rounded outcomes is far from that of the density they are given.
+
+    Parameters
+    ----------
+    targets : Targets
+        All outcomes that were learnt from.
+    support : Support
+    stacklevel : int
+        As for `warnings.warn`.
+    """
+    if not support.smooth:
+        return
+    inside = (targets.values > support.low) & (targets.values < support.high)
+    shares = np.where(inside, targets.weights, 0.0) / targets.weights.sum()
+    place, step = int(np.argmax(shares)), support.step
+    if shares[place] < _LARGEST_SHARE:
+        return
+    value = targets.values[place]
+    msg = (
+        f"The outcomes are multiples of {step:g}, and {shares[place]:.0%} of them are {value:g}, "
+        f"but predictions are densities without steps: P(Y <= {value:g}) is off by about half of "
+        f"that. Pass step={step:g} to get P(Y <= k) and P(Y = k) of such values. To keep the "
+        'density, warnings.simplefilter("ignore", regcal.RoundedOutcomesWarning).'
+    )
+    warnings.warn(msg, RoundedOutcomesWarning, stacklevel=stacklevel + 1)
 
 
 def _range_of(some: HeldOut, targets: Targets) -> Targets:

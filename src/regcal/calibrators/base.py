@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, clone
 from threadpoolctl import ThreadpoolController
 
 from regcal._inspection import Auditable, FittedCard, check_has_learnt
-from regcal.calibrators.agreement import warn_of_disagreement
+from regcal.calibrators.agreement import warn_of_disagreement, warn_of_rounding
 from regcal.calibrators.cells import Coordinates
 from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.observed import Observed, check_observed
@@ -345,6 +345,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
             return self.support_.through(self.transform_rows(some.dist, some.covariates))
 
         self.warn_of_lost(rows, stacklevel=4)
+        warn_of_rounding(targets, self.support_, stacklevel=3)
         warn_of_disagreement(calibrated, rows, targets, self.support_, stacklevel=3)
 
     def transform(self, dist: Any, covariates: Any = None) -> Distribution:

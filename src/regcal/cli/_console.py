@@ -106,5 +106,15 @@ def warnings_as_notes() -> Iterator[None]:
             yield
         finally:
             # commands end by an exception also when all went well
-            for text in dict.fromkeys(" ".join(str(one.message).split()) for one in caught):
+            for text in dict.fromkeys(_texts(caught)):
                 note(f"Note: {text}")
+
+
+def _texts(caught: list[warnings.WarningMessage]) -> Iterator[str]:
+    """Yield warnings in one line each, but for what `note_support` says with its own way out."""
+    if caught:
+        from regcal.calibrators import RoundedOutcomesWarning  # not before there is one
+
+        for one in caught:
+            if not issubclass(one.category, RoundedOutcomesWarning):
+                yield " ".join(str(one.message).split())

@@ -169,4 +169,6 @@ def note_support(support: Support, options: SupportOptions) -> None:
         if options.step == "auto" and support.step > 0:
             ways_out.append("leave out --step")
         way_out = f" If not, {', or '.join(ways_out)}." if ways_out else ""
+        if support.smooth:
+            way_out += f" For P(Y <= k) of such values, pass --step {support.step:g}."
         note(f"Outcomes: {support.described()}.{way_out}")

@@ -13,6 +13,10 @@ from regcal._validation import Array, as_float_array, check_finite
 from regcal.distributions.base import Distribution, outermost
 from regcal.distributions.clipped import Bounded
 
+# Where closed bins hold next to nothing, an open one decays over a thousand times their reach; and
+# no faster than what the smallest number lets one tell.
+_SMALLEST_FALL, _LARGEST_FALL = 1e-3, 700.0
+
 
 class Histogram(Bounded):
     """Bins with masses, uniform inside each bin, as tabular foundation models give them.
@@ -21,8 +25,10 @@ class Histogram(Bounded):
     ----------
     edges : array-like of shape (n_bins + 1,) or (n_rows, n_bins + 1)
         Strictly increasing. The first may be -inf and the last inf: such an open bin decays
-        exponentially, at a distance scale of the width of its neighbouring bin. The first two may
-        be equal, and the last two, in all rows alike: such a bin is a point mass at that end.
+        exponentially, at the rate at which what lies beyond an edge has fallen, on average, from
+        one end of the closed bins to the other. For survival times that is the mean hazard. The
+        first two may be equal, and the last two, in all rows alike: such a bin is a point mass at
+        that end.
     masses : array-like of shape (n_rows, n_bins)
         Probabilities of the bins, summing to 1 in each row.
 
@@ -37,6 +43,9 @@ class Histogram(Bounded):
            [0.2 , 0.4 ]])
     >>> Histogram([0.0, 0.0, 1.0, 3.0], [[0.4, 0.4, 0.2]]).mass(0.0)  # 40 % without rain
     array([0.4])
+    >>> alive = Histogram([0.0, 2.0, 5.0, float("inf")], [[0.2, 0.3, 0.5]])
+    >>> alive.sf([[5.0, 10.0]])  # half die in 5 years, and half of the others in 5 more
+    array([[0.5 , 0.25]])
     """
 
     _row_fields = ("masses", "edges", "_below", "_above")
@@ -111,11 +120,18 @@ class Bins(Distribution):
 
     def _bin_geometry(self) -> tuple[Array, Array]:
         """Return the finite anchor and the width (or decay scale) of each bin."""
-        left, right = self.edges[:, :-1].copy(), self.edges[:, 1:].copy()
-        if np.isinf(left[0, 0]):
-            left[:, 0] = right[:, 0] - (right[:, 1] - right[:, 0])
-        if np.isinf(right[0, -1]):
-            right[:, -1] = left[:, -1] + (left[:, -1] - left[:, -2])
+        left, right = self.edges[:, :-1], self.edges[:, 1:]
+        low, high = np.isinf(left[0, 0]), np.isinf(right[0, -1])
+        if not (low or high):
+            return left, right - left
+        left, right = (np.repeat(e, len(self) // len(e), axis=0) for e in (left, right))
+        closed = slice(int(low), self.masses.shape[1] - int(high))
+        reach = right[:, closed][:, -1] - left[:, closed][:, 0]
+        inside = self.masses[:, closed].sum(axis=1)
+        if low:
+            left[:, 0] = right[:, 0] - reach / _log_fall(inside, self.masses[:, 0])
+        if high:
+            right[:, -1] = left[:, -1] + reach / _log_fall(inside, self.masses[:, -1])
         return left, right - left
 
     def _log_shares(self, points: Array, bins: np.ndarray) -> tuple[Array, Array, Array]:
@@ -208,6 +224,12 @@ class Bins(Distribution):
     def _kinks(self) -> Array:
         anchor, width = self._bin_geometry()
         return np.concatenate([anchor, anchor[:, -1:] + width[:, -1:]], axis=1)
+
+
+def _log_fall(inside: Array, beyond: Array) -> Array:
+    """Return the log of how many times less lies beyond the closed bins than from their start."""
+    times = np.divide(inside, beyond, out=np.full(len(inside), np.inf), where=beyond > 0)
+    return np.clip(np.log1p(times), _SMALLEST_FALL, _LARGEST_FALL)
 
 
 def _checked_masses(masses: ArrayLike) -> Array:

@@ -337,8 +337,9 @@ class OnlineCalibrator(Auditable, BaseEstimator):
     def transform(self, dist: Any, covariates: Any = None) -> Distribution:
         """Return the calibrated distributions of new predictions.
 
-        Before ten rows have been seen, and when no more than that is remembered after a gap in
-        time, these are the predictions themselves.
+        Before ten rows have been seen, when no more than that is remembered after a gap in time,
+        and as long as all outcomes are equal and teach the method nothing, which is warned of,
+        these are the predictions themselves.
 
         Parameters
         ----------

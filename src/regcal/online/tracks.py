@@ -76,11 +76,7 @@ class Track:
         elif total < _FEWEST_ROWS:
             self.fitted, self.new = None, 0.0
         elif self.wanted() <= 0 and _teaches(self.observed):
-            # what it is worth is told by the scores of the rows to come, not by its own
-            own, seen = clone(self.observed.calibrator), self.observed
-            own.warn_of_impossible(seen.n_possible, seen.n_rows)
-            self.fitted, self.new = own._learn(seen.after(self.fitted)), 0.0
-            own.warn_of_lost(seen.rows_as_given)
+            self.fitted, self.new = _learnt(self.observed, self.fitted), 0.0
 
     def latent(self, rows: HeldOut) -> Distribution:
         """Return predictions of rows before they are seen through a support."""
@@ -96,12 +92,35 @@ def can_learn(half_life: float) -> bool:
 
 
 def _teaches(observed: Observed) -> bool:
-    """Return whether there are enough rows to fit, and outcomes that differ and are possible."""
+    """Return whether there are enough rows to fit, and outcomes that are seen and possible."""
     if observed.total_weight < _FEWEST_ROWS:
         return False
     rows = observed.rows_as_given
     seen = (np.isfinite(rows.seen.lower) & np.isfinite(rows.seen.upper)).any()
-    return bool(seen) and not rows.constant and observed.n_possible > 0
+    return bool(seen) and observed.n_possible > 0
+
+
+def _learnt(observed: Observed, earlier: Calibrator | None) -> Calibrator | None:
+    """Return a calibrator that has learnt from rows, or the last if equal outcomes teach nothing.
+
+    What it is worth is told by the scores of the rows to come, not by its own.
+    """
+    own = clone(observed.calibrator)
+    own.warn_of_impossible(observed.n_possible, observed.n_rows)
+    try:
+        own._learn(observed.after(earlier))
+    except ValueError as error:
+        if not observed.rows_as_given.constant:
+            raise
+        if earlier is None:
+            msg = (
+                f"Nothing is learnt yet, and predictions stay as they are: {error} If they stay "
+                'equal, use "pit" or "scale", which learn from where they lie in predictions.'
+            )
+            warnings.warn(msg, UserWarning, stacklevel=5)
+        return earlier
+    own.warn_of_lost(observed.rows_as_given)
+    return own
 
 
 def learn(tracks: Sequence[Track], rows: HeldOut, ages: Array, passed: float) -> None:

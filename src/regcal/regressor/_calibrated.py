@@ -21,6 +21,7 @@ from regcal._progress import Progress
 from regcal._validation import Array, as_float_array
 from regcal.adapters import check_can_predict, predict_dist
 from regcal.calibrators import AutoCalibrator, Calibrator, calibrator_names, get_calibrator
+from regcal.calibrators.agreement import warn_of_rounding
 from regcal.calibrators.base import fitted_copy, given_support, refuse_censoring_beyond
 from regcal.calibrators.few_rows import warn_of_few_rows
 from regcal.calibrators.held_out import HeldOut
@@ -336,6 +337,7 @@ class CalibratedRegressorCV(
         calibrator = self._resolved_calibrator(pooled)
         possible = pooled.through(self.support_).n_possible
         calibrator.warn_of_impossible(possible, len(pooled))
+        warn_of_rounding(Targets.of_outcomes(pooled.seen, pooled.weights), self.support_, 3)
         parts = [part.counted() for part in (held_out if self.ensemble_ else [pooled])]
         self._warn_of_constant(parts)
         fitted = Parallel(n_jobs=self.n_jobs)(
