@@ -49,6 +49,7 @@ REGIMES = ["as it is", "far too narrow", "too wide", "rounded", *MANY_REGIMES]
 
 @pytest.mark.parametrize("regime", REGIMES)
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.filterwarnings("ignore::regcal.RoundedOutcomesWarning")
 def test_the_row_limit_does_not_show(name, regime, monkeypatch):
     """Where rows are too many to be kept and their points are merged, results stay the same."""
     dist, y = rows_of(regime)
@@ -62,6 +63,7 @@ def test_the_row_limit_does_not_show(name, regime, monkeypatch):
 
 @pytest.mark.parametrize("regime", ["as it is", "far too narrow", "rounded", "repeated"])
 @pytest.mark.parametrize("name", ALL_NAMES)
+@pytest.mark.filterwarnings("ignore::regcal.RoundedOutcomesWarning")
 def test_last_digits_do_not_show(name, regime):
     """Another processor rounds differently, and rows that are equal stay equal."""
     dist, y = rows_of("as it is" if regime == "repeated" else regime)

@@ -214,6 +214,7 @@ TIED = {"gpc 16": lambda: GPCalibrator(16), "gpc 64": GPCalibrator, "gp-density"
 
 @pytest.mark.parametrize("make", TIED.values(), ids=TIED)
 @pytest.mark.parametrize("step", [1.0, 0.5])
+@pytest.mark.filterwarnings("ignore::regcal.RoundedOutcomesWarning")
 def test_rounded_targets_leave_no_holes(rng, make, step):
     """Rounded outcomes neither raise the density at their values nor empty it between them."""
     reach = 1.0 if step == 1.0 else 3.0

@@ -188,7 +188,7 @@ def warn_of_rounding(targets: Targets, support: Support, stacklevel: int) -> Non
     place, step = int(np.argmax(shares)), support.step
     if shares[place] < _LARGEST_SHARE:
         return
-    value = targets.values[place]
+    value = targets.values[place] + 0.0  # and not -0
     msg = (
         f"The outcomes are multiples of {step:g}, and {shares[place]:.0%} of them are {value:g}, "
         f"but predictions are densities without steps: P(Y <= {value:g}) is off by about half of "
