@@ -87,7 +87,8 @@ def spread(model):
 def lightgbm(**options):
     import lightgbm
 
-    return lightgbm.LGBMRegressor(n_estimators=8, min_child_samples=5, verbose=-1, **options)
+    quiet = {"n_jobs": 1, "verbose": -1}
+    return lightgbm.LGBMRegressor(n_estimators=8, min_child_samples=5, **quiet, **options)
 
 
 def lightgbm_of_each_level():
