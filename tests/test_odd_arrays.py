@@ -18,7 +18,7 @@ def fit(y, sample_weight=None):
     return regcal.get_calibrator("scale").fit(DIST, y, sample_weight)
 
 
-X, Y = np.arange(60.0).reshape(30, 2) % 7, np.arange(30.0) % 5
+X, Y = np.arange(60.0).reshape(30, 2) % 7, np.sqrt(np.arange(30.0) % 11)
 FEW = np.ma.array(np.arange(30), mask=np.arange(30) == 5)
 MASKED_X = np.ma.array(X, mask=X > 5)
 LEVELS = np.ma.array([0.1, 0.5, 0.9], mask=[False, True, False])
