@@ -31,8 +31,8 @@ def _block(value: Any, depth: int) -> list[str]:
     for name, part in _attributes(value):
         worded = isinstance(part, Support | Covariates)
         inline = part.described() if worded else _inline(part)
-        if inline == "":
-            continue  # the whole line
+        if inline == "" or (isinstance(part, tuple) and not part):
+            continue  # the whole line, and what nothing was seen of
         if inline is not None:
             lines.append(f"{name}: {inline}")
         elif isinstance(part, list):
