@@ -249,3 +249,29 @@ def test_rows_that_differ_are_not_divided(rng, weight):
 
         assert dealt is rows
         assert len(folds) == 100
+
+
+@pytest.mark.parametrize("kind", [regcal.Samples, lambda v: regcal.Quantiles([0.2, 0.5, 0.9], v)])
+def test_rows_that_agree_at_a_mass_alone_are_not_one_row(kind):
+    """What a kept row stands for is equal rows, not those that are as sure of a zero."""
+    rng = np.random.default_rng(0)
+    values = np.sort(rng.exponential(size=(1000, 3)), axis=1)
+    values[:, 0] = 0.0
+    rows = HeldOut.checked(kind(values), np.zeros(1000), None)
+
+    kept = sampled(rows, 100)
+
+    assert len(kept) == FEW
+    assert_allclose(kept.dist.sf(1.0).mean(), rows.dist.sf(1.0).mean(), atol=0.1)
+
+
+def test_equal_rows_are_one_row_of_their_weight():
+    """However many there are, nothing is lost."""
+    rng = np.random.default_rng(0)
+    values = rng.exponential(size=(20, 3))[rng.integers(20, size=1000)]
+    rows = HeldOut.checked(regcal.Samples(values, support=(0.0, None)), np.zeros(1000), None)
+
+    kept = sampled(rows, 100)
+
+    assert len(kept) == 20
+    assert_allclose(kept.weights.sum(), 1000)

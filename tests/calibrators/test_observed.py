@@ -532,3 +532,16 @@ def test_what_has_faded_away_is_gone(few_kept, rng):
         assert observed.targets.high < 100
         assert len(observed.rows) <= max(n_rows + 1, 1.5 * FEW)
     assert observed.faded(1e-30).n_rows == 0
+
+
+def test_equal_rows_are_no_lost_outcomes(few_kept):
+    """Rows that are kept as one are as possible as they are many."""
+    rng = np.random.default_rng(0)
+    loc = np.round(rng.normal(size=2000))
+    dist, y = regcal.Normal(loc, np.ones(2000)), np.round(loc + rng.normal(size=2000))
+
+    observed = observed_of(make("pit"), batches(dist, y, 500))
+
+    assert observed.all_kept
+    assert len(observed.rows) < 2000
+    assert observed.n_possible == observed.n_rows == 2000

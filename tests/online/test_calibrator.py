@@ -459,3 +459,15 @@ def test_impossible_outcomes_are_told_of_once(rng, tmp_path):
 
     with pytest.warns(regcal.ImpossibleOutcomesWarning):
         again.fit(dist[np.zeros(60, dtype=int)], y[:60])
+
+
+def test_a_stream_that_begins_with_dry_days_can_be_saved(tmp_path):
+    """Draws that all lie on an end are not smoothed, and are stored so."""
+    stream = OnlineCalibrator("pit")
+    stream.update(regcal.Samples(np.zeros((1, 20)), support=(0.0, None)), [0.0])
+
+    regcal.save(stream, tmp_path / "stream.regcal")
+    loaded = regcal.load(tmp_path / "stream.regcal")
+
+    new = regcal.Samples(np.linspace(0.0, 2.0, 20)[np.newaxis, :], support=(0.0, None))
+    assert_allclose(loaded.transform(new).sf(1.0), stream.transform(new).sf(1.0))

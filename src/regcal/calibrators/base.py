@@ -312,7 +312,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         rows : HeldOut
             Those that it was learnt from, as they were given.
         stacklevel : int, default=3
-            As for `warnings.warn`.
+            As for ``warnings.warn``.
         """
         if self._needs_density:
             return

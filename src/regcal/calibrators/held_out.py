@@ -13,7 +13,7 @@ from regcal._validation import Array, check_weights
 from regcal.calibrators.support import UNBOUNDED, Support
 from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Quantiles, as_distribution, concatenate
-from regcal.distributions.alike import read, readings_of, says_the_same
+from regcal.distributions.alike import read, readings_of, row_keys, says_the_same
 from regcal.distributions.stacked import joined
 from regcal.outcomes import Outcomes, check_outcomes
 
@@ -258,9 +258,9 @@ class Sample:
     for a uniform U. With the largest priority that was dropped, max(w, dropped) is an unbiased
     weight for what a kept row stands for, and samples of disjoint sets of rows merge.
 
-    U follows from the row itself, from seven digits of the outcome, of its probit and of
-    covariates: neither the order of rows nor the last digit of a number matters, and rows that are
-    equal are one row.
+    U follows from the row itself, from seven digits of the outcome, of its probit, of what is
+    predicted and of covariates: neither the order of rows nor the last digit of a number matters,
+    and rows that are equal are one row.
 
     Parameters
     ----------
@@ -470,7 +470,7 @@ def _numbered(columns: Sequence[Array]) -> np.ndarray:
 def uniforms_of(rows: HeldOut) -> Array:
     """Return numbers in (0, 1] that look random and follow from what each row holds alone."""
     mixed = np.zeros(len(rows), dtype=np.uint64)
-    for values in (rows.z, rows.y, *rows._keys):
+    for values in (rows.z, rows.y, *rows._keys, *row_keys(rows.dist)):
         mixed = _scrambled(mixed ^ _seven_digits(values))
     if not rows.seen.exact_rows.all():
         widths = _seven_digits(rows.seen.upper - rows.seen.lower)

@@ -128,7 +128,9 @@ class Observed(WithoutCaches):
         """The number of outcomes that are possible under their predictions."""
         if self.n_rows == 0 or self._cells is not None:
             return self._n_possible
-        return self.rows.n_possible
+        # equal rows may be one row that is kept, and an impossible one then counts once
+        n_impossible = len(self.rows) - self.rows.n_possible
+        return self.n_rows - n_impossible if n_impossible < len(self.rows) else 0
 
     @property
     def all_kept(self) -> bool:

@@ -4,6 +4,9 @@ import copy
 import operator
 from collections.abc import Iterable
 
+import numpy as np
+
+from regcal._validation import Array
 from regcal.distributions.base import Distribution
 from regcal.distributions.clipped import Clipped
 from regcal.distributions.mixture import Mixture
@@ -14,6 +17,8 @@ from regcal.distributions.samples import Samples
 from regcal.distributions.stacked import Stacked
 
 Readings = tuple[Reading, ...]
+
+_GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
 # Where batches that consist of others keep them. What calibrators return is not here: they have
 # read what they were given.
@@ -59,6 +64,25 @@ def read(dist: Distribution, readings: Readings) -> Distribution:
 def _parts(dist: Distribution) -> list[Distribution]:
     held = getattr(dist, _PARTS[type(dist)])
     return held if isinstance(held, list) else [held]
+
+
+def row_keys(dist: Distribution) -> list[Array]:
+    """Return numbers by which rows that say different things can be told apart.
+
+    Two rows may say the same of one target, as of a mass, and differ elsewhere.
+    """
+    keys: list[Array] = []
+    for name in dist._row_fields:
+        held = getattr(dist, name)
+        for part in held if isinstance(held, list) else [held]:
+            if isinstance(part, Distribution):
+                keys += row_keys(part)
+            elif isinstance(part, np.ndarray) and part.ndim <= 2 and part.shape[:1] == (len(dist),):
+                columns = part.reshape(len(dist), -1)
+                # no weights are alike, so that the order of columns counts
+                weights = 1.0 + np.arange(columns.shape[1]) * _GOLDEN % 1.0
+                keys.append(np.nan_to_num(columns) @ weights)
+    return keys
 
 
 def says_the_same(dist: Distribution, again: Distribution) -> bool:

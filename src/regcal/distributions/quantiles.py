@@ -132,7 +132,7 @@ class Quantiles(Bounded):
         Parameters
         ----------
         reading : Reading
-            The `reading` of other quantiles.
+            The ``reading`` of other quantiles.
 
         Returns
         -------

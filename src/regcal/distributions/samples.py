@@ -153,7 +153,7 @@ class Samples(Bounded):
         Parameters
         ----------
         reading : Reading
-            The `reading` of other draws.
+            The ``reading`` of other draws.
 
         Returns
         -------

@@ -211,7 +211,7 @@ RULES: dict[type, dict[str, Check]] = {
     },
     Samples: {
         "draws": Numbers("rows", "n"),
-        "bandwidth": Numbers("rows", above=0.0),
+        "bandwidth": Numbers("rows", least=0.0),  # 0 of rows that lie on the ends
         "reading": Instance(Reading),
         "_told": Several(Instance(bool), 2),
         **_WORK,
