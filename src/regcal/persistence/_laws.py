@@ -36,6 +36,7 @@ from regcal.distributions import (
     Mixture,
     Normal,
     Quantiles,
+    Samples,
     ScipyDistribution,
     Segmented,
     Transformed,
@@ -117,6 +118,11 @@ def _splines_fit(dist: Quantiles) -> bool:
         return False
     own, again = vars(dist._spline), vars(dist._curves())
     return all(_next_to_equal(own[name], part) for name, part in again.items())
+
+
+def _draws_inside_are_smoothed(dist: Samples) -> bool:
+    """Return whether only rows whose draws all lie on the ends have no bandwidth."""
+    return not dist._inside(dist.draws[dist.bandwidth == 0]).any()
 
 
 def _next_to_equal(given: np.ndarray, computed: np.ndarray) -> bool:
@@ -326,6 +332,7 @@ LAWS: dict[type, Callable[[Any], bool]] = {
     Surface: _is_a_grid,
     Bounded: _ends_are_apart,
     Quantiles: _splines_fit,
+    Samples: _draws_inside_are_smoothed,
     Mixture: _mixture_fits,
     Histogram: _histogram_fits,
     ScipyDistribution: _family_allows,
