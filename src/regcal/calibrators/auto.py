@@ -12,14 +12,10 @@ from sklearn.base import clone
 from regcal._caching import WithoutCaches
 from regcal._progress import Progress
 from regcal._validation import Array
-from regcal.calibrators.base import (
-    Calibrator,
-    IdentityCalibrator,
-    fitted_copy,
-    given_support,
-)
+from regcal.calibrators.base import Calibrator, given_support
 from regcal.calibrators.cells import Coordinates
-from regcal.calibrators.held_out import HeldOut, deal
+from regcal.calibrators.cross_fitting import Predictions, cross_fitted, dealt, parts_to_judge
+from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.labels import known_below
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.sinh_arcsinh import SinhArcsinhCalibrator
@@ -54,9 +50,6 @@ _OF_COVARIATES: tuple[tuple[str, dict[str, Any]], ...] = (("conditional", {}),)
 # what tells them apart.
 _MANY_ROWS = 1000
 _FEWEST_ROWS = 10
-
-# Scores are compared on so many rows.
-_MOST_ROWS = 4096
 
 # What a CRPS as large as the first candidate's costs, in nats: 1 % of CRPS for 0.02 nats. With
 # prices of 0, 1, 2, 5 and 20, the log score of new rows was best with 2 on the half "choose" of
@@ -304,18 +297,18 @@ class AutoCalibrator(Calibrator):
         candidates = self._compared(observed)
         names = [name for name, _ in candidates]
         n_folds = 2 if rows.weights.sum() >= _MANY_ROWS else 3
-        rows, parts = _dealt(rows, n_folds, self.random_state, support)
+        rows, parts = dealt(rows, n_folds, self.random_state, support)
         n_distinct = np.bincount(parts, minlength=n_folds)[:n_folds].min()
         self.gain_ = 0.0
         if rows.weights.sum() < _FEWEST_ROWS or n_distinct < 2 or len(candidates) == 1:
             self.scores_ = _without_comparison(names)
         else:
-            judged_parts = _parts_to_judge(parts, n_folds)
+            judged_parts = parts_to_judge(parts, n_folds)
             answers = []
             with Progress("auto", self.verbose) as progress:
                 for k, (name, one) in enumerate(candidates):
                     progress.step(f"comparing {name}, {k + 1} of {len(names)}")
-                    answers.append(_cross_fitted(one, rows, judged_parts, support))
+                    answers.append(cross_fitted(one, rows, judged_parts, support))
             judged = Judged.of(answers, rows, support, _PRICES[self.objective])
             self.scores_, self.gain_ = judged.compare(names)
         used = [
@@ -389,47 +382,6 @@ def default_candidates(
 
 
 # ------------------------------------------------------------------------------------------- scores
-
-# Predictions for some rows, given by their numbers.
-Predictions = Sequence[tuple[np.ndarray, Distribution]]
-
-
-def _dealt(rows: HeldOut, n_folds: int, seed: int, support: Support) -> tuple[HeldOut, np.ndarray]:
-    """Return rows dealt into parts, of which the first ones, as many as folds, are judged.
-
-    There are a few parts a fold where rows are many, unless few groups leave some without rows.
-    """
-    n_parts = n_folds * -(-len(rows) // _MOST_ROWS)
-    dealt, parts = deal(rows, n_parts, seed, support)
-    if n_parts > n_folds and np.bincount(parts, minlength=n_folds)[:n_folds].min() < 2:
-        return deal(rows, n_folds, seed, support)
-    return dealt, parts
-
-
-def _parts_to_judge(parts: np.ndarray, n_folds: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return for each fold the rows of others, to learn from, and those of it that are judged."""
-    return [
-        (np.flatnonzero(parts % n_folds != fold), np.flatnonzero(parts == fold))
-        for fold in range(n_folds)
-    ]
-
-
-def _cross_fitted(
-    candidate: Calibrator,
-    rows: HeldOut,
-    parts: Sequence[tuple[np.ndarray, np.ndarray]],
-    support: Support,
-) -> Predictions:
-    """Return a candidate's predictions for rows of each part, fitted without the part."""
-    predictions = []
-    for train, test in parts:
-        latent = rows.dist[test]
-        if not isinstance(candidate, IdentityCalibrator):
-            fitted = fitted_copy(candidate, rows.take(train), support)
-            known = None if rows.covariates is None else rows.covariates[test]
-            latent = fitted.transform_rows(latent, known)
-        predictions.append((test, latent))
-    return predictions
 
 
 @dataclass(frozen=True)
