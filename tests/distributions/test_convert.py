@@ -145,6 +145,18 @@ def test_frames_that_fall_along_plain_rows_are_draws():
     assert len(regcal.as_distribution(steady)) == 2
 
 
+def test_matrices_of_survival_curves_are_no_draws():
+    """As scikit-survival returns them: each row falls from 1 towards 0."""
+    times = np.linspace(0.5, 4.0, 8)
+    alive = np.exp(-np.array([[0.2], [1.0]]) * times)
+
+    with pytest.raises(TypeError, match=r"2 rows holds 8 probabilities that fall.*Histogram"):
+        regcal.as_distribution(alive)
+
+    assert len(regcal.as_distribution(np.sort(alive))) == 2
+    assert len(regcal.as_distribution(alive[:, :7])) == 2  # so few may fall by chance
+
+
 class StepFunction:
     """As much of scikit-survival's as is used."""
 

@@ -35,7 +35,7 @@ def test_interrupts_leave_the_old_file(step, tmp_path, monkeypatch):
 
 
 def test_folders_in_the_way_and_missing_ones_are_told(tmp_path):
-    """The system's own errors come through, and nothing is left behind."""
+    """What the system refuses is told, and nothing is left behind."""
     model = fitted_calibrator("scale", "normal", 0, STANDARD)
     (tmp_path / "folder").mkdir()
 
@@ -43,7 +43,7 @@ def test_folders_in_the_way_and_missing_ones_are_told(tmp_path):
         regcal.save(model, tmp_path / "folder")
     with pytest.raises(FileNotFoundError):
         regcal.save(model, tmp_path / "nowhere" / "model")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"There is no file .* regcal.save wrote"):
         regcal.load(tmp_path / "nothing")
     assert list(tmp_path.iterdir()) == [tmp_path / "folder"]
 

@@ -116,10 +116,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         rows = self.checked_rows(dist, y, sample_weight, covariates)
         observed = Observed.all_of(self, rows)
         self._forget()
-        refuse_censoring_beyond(observed.rows_as_given)
-        self.warn_of_impossible(observed.n_possible, observed.n_rows)
-        self._learn(observed).warn_of_disagreement(observed.rows_as_given, observed.targets)
-        return self
+        return self._learn_and_tell(observed, observed.n_possible)
 
     def fit_rows(self, rows: HeldOut) -> Self:
         """Learn from rows that have been checked.
@@ -192,11 +189,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
             self.observed_ = self.new_observed()
         before = self.observed_.n_rows - self.observed_.n_possible
         observed = self.observed_.add(dist, y, sample_weight, covariates)
-        possible = observed.n_possible + before
-        refuse_censoring_beyond(observed.rows_as_given)
-        self.warn_of_impossible(possible, observed.n_rows)
-        self._learn(observed).warn_of_disagreement(observed.rows_as_given, observed.targets)
-        return self
+        return self._learn_and_tell(observed, observed.n_possible + before)
 
     def fit_batches(self, batches: Iterable[Sequence[Any]]) -> Self:
         """Learn from rows that come in batches, which are read once and not kept.
@@ -279,18 +272,25 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
             msg = "There are no rows to learn from. Pass at least one batch."
             raise ValueError(msg)
         self._forget()
-        refuse_censoring_beyond(observed.rows_as_given)
-        self.warn_of_impossible(observed.n_possible, observed.n_rows)
-        self._learn(observed).warn_of_disagreement(observed.rows_as_given, observed.targets)
+        return self._learn_and_tell(observed, observed.n_possible)
+
+    def _learn_and_tell(self, observed: Observed, n_possible: int) -> Self:
+        """Learn from what was observed, and tell the caller's caller what is odd about it."""
+        rows = observed.rows_as_given
+        refuse_censoring_beyond(rows)
+        self.warn_of_impossible(n_possible, observed.n_rows, stacklevel=4)
+        self._learn(observed).warn_of_disagreement(rows, observed.targets, stacklevel=4)
         return self
 
-    def warn_of_impossible(self, n_possible: int, n_rows: int) -> None:
+    def warn_of_impossible(self, n_possible: int, n_rows: int, stacklevel: int = 3) -> None:
         """Tell how many outcomes have no density, if any and if it needs one.
 
         Parameters
         ----------
         n_possible, n_rows : int
             Number of outcomes with a density, and of all.
+        stacklevel : int, default=3
+            As for ``warnings.warn``.
         """
         if self._needs_density and 0 < n_possible < n_rows:
             msg = (
@@ -300,7 +300,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
                 "predictions; at an end or in a hole, though not beyond, a calibrator of segments "
                 "such as e-beta does without."
             )
-            warnings.warn(msg, ImpossibleOutcomesWarning, stacklevel=3)
+            warnings.warn(msg, ImpossibleOutcomesWarning, stacklevel=stacklevel)
 
     def warn_of_lost(self, rows: HeldOut, stacklevel: int = 3) -> None:
         """Tell how many outcomes have no probability after it either, if any.
@@ -330,7 +330,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
             )
             warnings.warn(msg, ImpossibleOutcomesWarning, stacklevel=stacklevel)
 
-    def warn_of_disagreement(self, rows: HeldOut, targets: Targets) -> None:
+    def warn_of_disagreement(self, rows: HeldOut, targets: Targets, stacklevel: int = 3) -> None:
         """Tell when rows that it was learnt from have no probability, or wrong means or tails.
 
         Parameters
@@ -339,14 +339,16 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
             Those that are kept, as they were given.
         targets : Targets
             The outcomes of all.
+        stacklevel : int, default=3
+            As for ``warnings.warn``.
         """
 
         def calibrated(some: HeldOut) -> Distribution:
             return self.support_.through(self.transform_rows(some.dist, some.covariates))
 
-        self.warn_of_lost(rows, stacklevel=4)
-        warn_of_rounding(targets, self.support_, stacklevel=3)
-        warn_of_disagreement(calibrated, rows, targets, self.support_, stacklevel=3)
+        self.warn_of_lost(rows, stacklevel + 1)
+        warn_of_rounding(targets, self.support_, stacklevel)
+        warn_of_disagreement(calibrated, rows, targets, self.support_, stacklevel)
 
     def transform(self, dist: Any, covariates: Any = None) -> Distribution:
         """Return the calibrated distributions of new predictions.
@@ -455,14 +457,14 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
                 f"Outcomes were seen beyond {' and '.join(lost)}, which looked like an end of the "
                 "support. It is none any more. Pass support= if you know better."
             )
-            warnings.warn(msg, UserWarning, stacklevel=4)
+            warnings.warn(msg, UserWarning, stacklevel=5)
         if before.step > 0 and not before.smooth and support.step != before.step:
             now = f"multiples of {support.step:g}" if support.step > 0 else "continuous"
             msg = (
                 f"Outcomes no longer look rounded to multiples of {before.step:g}, as earlier ones "
                 f"did. Predictions are {now} from here on. Pass step= if you know better."
             )
-            warnings.warn(msg, UserWarning, stacklevel=4)
+            warnings.warn(msg, UserWarning, stacklevel=5)
 
     def _forget(self) -> None:
         """Drop what `partial_fit` has kept."""

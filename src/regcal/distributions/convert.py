@@ -40,6 +40,9 @@ _OF_CURVES = (
     "models"
 )
 
+# So many draws of a row do not fall by chance: 8 do once in 40 320 times.
+_CHANCE_COLUMNS = 8
+
 # Columns that are named after quantiles, such as q05, p95, quantile_0.5 and 97.5%.
 _QUANTILE_NAME = re.compile(r"(?:q|p|quantile|percentile)[_ ]?(\d*\.?\d+)|(\d*\.?\d+) ?%", re.I)
 
@@ -314,14 +317,19 @@ def _refuse_curves(frame: Any) -> None:
         times, alive = np.asarray(index, dtype=float), np.asarray(frame, dtype=float)
     except (TypeError, ValueError):
         return
-    falling = (np.diff(alive, axis=0) <= 0).all() and (alive[-1] < alive[0]).all()
-    inside = (alive >= 0).all() and (alive <= 1).all()
-    if times.ndim == 1 and (np.diff(times) > 0).all() and falling and inside:
+    if times.ndim == 1 and (np.diff(times) > 0).all() and _all_fall(alive.T):
         msg = (
             f"The frame holds probabilities that fall along its index, from {times[0]:g} to "
             f"{times[-1]:g}, in each of its columns: survival curves, not rows. {_OF_CURVES}."
         )
         raise TypeError(msg)
+
+
+def _all_fall(alive: Array) -> bool:
+    """Return whether all rows hold probabilities that fall."""
+    inside = (alive >= 0).all() and (alive <= 1).all()
+    falling = (np.diff(alive, axis=1) <= 0).all() and (alive[:, -1] < alive[:, 0]).all()
+    return bool(inside and falling)
 
 
 def _some(names: Sequence[Any]) -> str:
@@ -384,6 +392,12 @@ def _from_matrix(prediction: Any) -> Distribution:
     except (TypeError, ValueError):
         array = np.empty(0)
     if array.ndim == 2:
+        if len(array) and array.shape[1] >= _CHANCE_COLUMNS and _all_fall(array):
+            msg = (
+                f"Each of {len(array)} rows holds {array.shape[1]} probabilities that fall: "
+                f"survival curves, not draws. {_OF_CURVES}. Were they draws, sort them first."
+            )
+            raise TypeError(msg)
         return Samples(prediction)
     if array.ndim == 3:  # chain, draw, row
         return Samples(array.reshape(-1, array.shape[2]).T)

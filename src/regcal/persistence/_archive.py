@@ -128,6 +128,9 @@ def read_file(path: Any) -> bytes:
         what = "a folder" if file.is_dir() else "a device or a pipe"
         msg = f"{path} is refused: it is {what}, and only regular files are read."
         raise FileError(msg)
+    if not file.exists():
+        msg = f"There is no file {str(path)!r}. Give the path of one that regcal.save wrote."
+        raise FileNotFoundError(msg)
     with file.open("rb") as stream:
         # no more than its size: files of the system may claim none and never end
         return stream.read(os.fstat(stream.fileno()).st_size)
