@@ -17,7 +17,7 @@ from regcal.calibrators.cells import IntervalCoordinates, OutcomeCoordinates, Po
 from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.pit import solve_pit
 from regcal.distributions import Distribution, Transformed
-from regcal.distributions.base import mass_between
+from regcal.distributions.primitives import mass_between
 from regcal.maps import ProbitMap
 from regcal.maps.scale import IDENTITY
 

@@ -27,7 +27,7 @@ from regcal.codes import (
 )
 from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Segmented
-from regcal.distributions.base import LOG_HALF
+from regcal.distributions.primitives import LOG_HALF
 from regcal.distributions.segmented import log_segment_masses
 from regcal.maps.members import Members
 

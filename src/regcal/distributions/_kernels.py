@@ -8,12 +8,8 @@ from scipy.special import log_ndtr, ndtr, ndtri_exp
 from regcal._validation import Array
 from regcal.distributions._kernel_table import KernelSum
 from regcal.distributions._logs import log_sum
-from regcal.distributions.base import (
-    LOG_HALF,
-    Distribution,
-    log_difference,
-    log_normal_density,
-)
+from regcal.distributions.base import Distribution
+from regcal.distributions.primitives import LOG_HALF, log_difference, log_normal_density
 
 # Below this probability the sum of tails is formed in log space.
 _SMALL = 1e-200

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from regcal._validation import Array
-from regcal.distributions.base import CANCELLED, Distribution, mass_between
+from regcal.distributions.base import Distribution
+from regcal.distributions.primitives import CANCELLED, mass_between
 from regcal.maps.members import Members
 
 Reweight = Callable[[Distribution, Array], Array]

@@ -11,13 +11,9 @@ from scipy.special import ndtr, ndtri
 
 from regcal._validation import Array
 from regcal.distributions._quadrature import WHOLE, Effort, Nodes
-from regcal.distributions.base import (
-    PANEL_PROBITS,
-    Distribution,
-    checked_base,
-    log_normal_density,
-)
+from regcal.distributions.base import Distribution, checked_base
 from regcal.distributions.mixture import Mixture
+from regcal.distributions.primitives import PANEL_PROBITS, log_normal_density
 from regcal.support import checked_ends
 
 # Levels that differ by this share are equal up to rounding.

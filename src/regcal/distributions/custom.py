@@ -10,7 +10,8 @@ import numpy as np
 from regcal._validation import Array, as_float_array
 from regcal.distributions._roots import solve_increasing
 from regcal.distributions._tails import log_mass_beyond
-from regcal.distributions.base import Distribution, mass_between
+from regcal.distributions.base import Distribution
+from regcal.distributions.primitives import mass_between
 
 # Below this, 1 - cdf is taken from the density instead, if there is one.
 _SMALL = 1e-6

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr
 
 from regcal._validation import Array, as_float_array, check_finite
-from regcal.distributions.base import Distribution, outermost
+from regcal.distributions.base import Distribution
 from regcal.distributions.clipped import Bounded
+from regcal.distributions.primitives import outermost
 
 # Where closed bins hold next to nothing, an open one decays over a thousand times their reach; and
 # no faster than what the smallest number lets one tell.

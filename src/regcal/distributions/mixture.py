@@ -23,7 +23,8 @@ from regcal.distributions._quadrature import (
     thinned,
 )
 from regcal.distributions._roots import solve_between
-from regcal.distributions.base import Distribution, joined_kinks
+from regcal.distributions.base import Distribution
+from regcal.distributions.primitives import joined_kinks
 from regcal.distributions.stacked import joint
 from regcal.maps.members import Members
 

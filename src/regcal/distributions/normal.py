@@ -11,13 +11,8 @@ from scipy.special import ndtr
 
 from regcal._random import as_generator
 from regcal._validation import Array, as_float_array, check_column, check_positive
-from regcal.distributions.base import (
-    ProbitDistribution,
-    check_size,
-    log_normal_density,
-    mass_between,
-    signed_tails,
-)
+from regcal.distributions.base import ProbitDistribution, check_size
+from regcal.distributions.primitives import log_normal_density, mass_between, signed_tails
 from regcal.maps.members import Members
 
 

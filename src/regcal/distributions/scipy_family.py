@@ -10,7 +10,8 @@ from scipy.special import ndtr, ndtri
 
 from regcal._validation import Array, refuse_masked
 from regcal.distributions._tails import log_mass_beyond
-from regcal.distributions.base import Distribution, log_normal_density
+from regcal.distributions.base import Distribution
+from regcal.distributions.primitives import log_normal_density
 
 # Up to this probit SciPy's quantiles are taken as they are. Beyond, families that subtract a level
 # from 1 or search for a root go astray.

@@ -32,10 +32,10 @@ from regcal.distributions._segments import (
     share_behind,
     with_open_ends,
 )
-from regcal.distributions.base import (
+from regcal.distributions.base import Distribution
+from regcal.distributions.primitives import (
     CANCELLED,
     LOG_HALF,
-    Distribution,
     joined_kinks,
     log_difference,
     log_normal_density,

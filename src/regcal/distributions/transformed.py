@@ -17,13 +17,8 @@ from regcal.distributions._quadrature import (
     joined_columns,
     panels_between,
 )
-from regcal.distributions.base import (
-    LOG_SQRT_2PI,
-    Distribution,
-    ProbitDistribution,
-    joined_kinks,
-    log_normal_density,
-)
+from regcal.distributions.base import Distribution, ProbitDistribution
+from regcal.distributions.primitives import LOG_SQRT_2PI, joined_kinks, log_normal_density
 from regcal.distributions.stacked import joint
 from regcal.maps import Curve, Path, log_change
 from regcal.maps.members import Members

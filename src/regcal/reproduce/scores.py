@@ -18,7 +18,7 @@ from sklearn.model_selection import KFold
 import regcal
 from regcal._validation import Array
 from regcal.datasets import Dataset
-from regcal.distributions.base import log_difference
+from regcal.distributions.primitives import log_difference
 from regcal.gp import BasisWarning
 from regcal.reproduce.cells import N_FOLDS, Cell, Unit, grouped, seed_of
 
