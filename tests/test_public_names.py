@@ -2,12 +2,14 @@
 
 import ast
 import inspect
+import pickle
 import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+from joblib.externals import cloudpickle
 
 import regcal
 
@@ -46,6 +48,17 @@ assert regcal.maps.__name__ == "regcal.maps"
 def test_parts_are_attributes_but_where_a_function_has_the_name():
     """Whatever is imported first."""
     subprocess.run([sys.executable, "-W", "error", "-c", PARTS], check=True)
+
+
+def test_functions_that_name_the_package_travel():
+    """joblib, Dask and Spark send functions of a script or a notebook by what they name."""
+    names = {"regcal": regcal, "__name__": "__main__"}
+    exec("def spread():\n    return regcal.Normal([0.0], [2.0]).std()[0]", names)
+
+    sent = cloudpickle.loads(cloudpickle.dumps(names["spread"]))
+
+    assert sent() == 2.0
+    assert pickle.loads(pickle.dumps(regcal)) is regcal
 
 
 def test_unknown_names_are_refused():

@@ -238,5 +238,9 @@ class _Package(ModuleType):
         if name not in _PART_OF or not isinstance(value, ModuleType):
             super().__setattr__(name, value)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # as cloudpickle does with plain modules: functions that name regcal travel to workers
+        return import_module, (self.__name__,)
+
 
 sys.modules[__name__].__class__ = _Package
