@@ -8,8 +8,8 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+import cloudpickle
 import pytest
-from joblib.externals import cloudpickle
 
 import regcal
 
