@@ -7,11 +7,13 @@ a cell are summed. Points of disjoint sets of rows add up.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Protocol, Self
 
 import numpy as np
 
 from regcal._validation import Array
+from regcal._weighted import all_equal
 from regcal.calibrators.held_out import HeldOut, that_count
 from regcal.calibrators.targets import Targets, power_of_two
 
@@ -63,8 +65,11 @@ class Points:
     def of_pairs(cls, weights: Array, values: Array) -> "Points":
         """Return points of all pairs of a row and a level, values of (n_values, rows, levels)."""
         n_values, n_rows, n_levels = values.shape
-        levels = np.broadcast_to(np.arange(n_levels), (n_rows, n_levels)).ravel()
-        return cls(levels, np.repeat(weights, n_levels), values.reshape(n_values, -1))
+        if all_equal(weights):
+            of_pairs = np.broadcast_to(weights[0], n_rows * n_levels)  # takes no memory
+        else:
+            of_pairs = np.repeat(weights, n_levels)
+        return cls(_levels_of_pairs(n_rows, n_levels), of_pairs, values.reshape(n_values, -1))
 
     @classmethod
     def joined(cls, parts: Sequence["Points"]) -> "Points":
@@ -104,7 +109,7 @@ class Points:
         counts = np.bincount(keys)
         kept = np.flatnonzero(counts > 0)
         found = kept if numbers is None else numbers
-        if self.weights[0] == self.weights[-1] and (self.weights == self.weights[0]).all():
+        if all_equal(self.weights):
             sums = [np.bincount(keys, row)[kept] for row in self.values]
             weights, means = self.weights[0] * counts[kept], np.stack(sums) / counts[kept]
         else:
@@ -112,6 +117,14 @@ class Points:
             sums = [np.bincount(keys, self.weights * row)[kept] for row in self.values]
             means = np.stack(sums) / weights
         return Points(found // width, weights, means)
+
+
+@lru_cache(maxsize=1)
+def _levels_of_pairs(n_rows: int, n_levels: int) -> np.ndarray:
+    """Return the levels of all pairs; blocks of rows are of one size, and share them."""
+    levels = np.broadcast_to(np.arange(n_levels), (n_rows, n_levels)).ravel()
+    levels.flags.writeable = False
+    return levels
 
 
 class Coordinates(Protocol):
