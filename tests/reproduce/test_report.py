@@ -67,3 +67,14 @@ def test_studies_without_the_outlook_say_so():
     page = "<!-- begin outlook -->\n<!-- end outlook -->"
 
     assert "Not part of this run." in filled_in(page, Scores(made_up(as_the_paper_says)))
+
+
+def test_choices_are_told_alone_and_in_averages():
+    """An average counts for each of its parts."""
+    chosen = ("gpc", "gpc", "pit + gpc", "pit + isotonic + gpc")
+    rows = [replace(a_row(f"boston/OLS/0/{k}/auto/0"), chosen=x) for k, x in enumerate(chosen)]
+    page = "<!-- begin choices -->\n<!-- end choices -->"
+    lines = filled_in(page, Scores({row.cell: row for row in rows})).splitlines()
+
+    assert lines[1] == "| folds: alone + in an average | gpc | pit | isotonic |"
+    assert lines[3] == "| boston | 2 + 2 | 0 + 2 | 0 + 1 |"

@@ -170,17 +170,26 @@ def _check(scores: Scores) -> str:
 
 
 def _choices(scores: Scores) -> str:
-    """Tabulate what "auto" chose."""
-    chosen = [(cell.unit.dataset, row.chosen) for cell, row in scores.rows.items() if row.chosen]
+    """Tabulate how often "auto" chose a method alone, and as a part of an average."""
+    chosen = [
+        (cell.unit.dataset, row.chosen.split(" + "))
+        for cell, row in scores.rows.items()
+        if row.chosen
+    ]
     if not chosen:
         return "Not part of this run."
-    counts = Counter(chosen)
-    names = [name for name, _ in Counter(name for _, name in chosen).most_common()]
+    counts = Counter((data, len(parts) == 1, name) for data, parts in chosen for name in parts)
+    names = [
+        name for name, _ in Counter(name for _, parts in chosen for name in parts).most_common()
+    ]
     lines = [
-        [dataset.replace("_", " "), *(str(counts[dataset, name]) for name in names)]
+        [
+            dataset.replace("_", " "),
+            *(f"{counts[dataset, True, name]} + {counts[dataset, False, name]}" for name in names),
+        ]
         for dataset in scores.datasets
     ]
-    return _table(["folds in which auto chose", *names], lines)
+    return _table(["folds: alone + in an average", *names], lines)
 
 
 def _deviations(scores: Scores) -> str:
