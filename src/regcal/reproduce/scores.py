@@ -292,5 +292,6 @@ def score_unit(data: Dataset, cells: Iterable[Cell]) -> list[Row]:
         warnings.simplefilter("ignore", BasisWarning)
         # how wrong a method of the paper is, its score tells
         warnings.simplefilter("ignore", regcal.DisagreementWarning)
+        warnings.simplefilter("ignore", regcal.RoundedOutcomesWarning)  # densities are wanted
         fold = OuterFold(data, unit)
         return [score_cell(fold, cell) for cell in cells]
