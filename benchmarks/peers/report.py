@@ -168,7 +168,7 @@ def _limit_verdict(results: Results) -> list[str]:
 
 
 def quality_section(results: Results) -> str:
-    return "\n".join(_quality_of(results, group) for group in results.plan.folds)
+    return "\n".join(_quality_of(results, group) for group in results.plan.groups)
 
 
 def _quality_of(results: Results, group: str) -> str:

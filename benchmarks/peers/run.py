@@ -51,25 +51,31 @@ GROUPS = {
 
 
 @dataclass(frozen=True)
+class Extent:
+    """How much of a group of cells is run."""
+
+    folds: int  # outer ones
+    limit: float  # CPU seconds of one method in all cells
+
+
+@dataclass(frozen=True)
 class Plan:
     """How much is run."""
 
     name: str
-    folds: dict[str, int]  # outer folds by group of cells
+    groups: dict[str, Extent]
     sizes: tuple[int, ...]
     own_sizes: tuple[int, ...]  # for regcal, if the previous size was cheap
-    quality_limit: float  # CPU seconds of one method in all cells of a group
     cost_limit: float  # CPU seconds of one method at one size
     import_runs: int
 
 
-QUICK = Plan("quick", {"paper": 1}, (1_000, 10_000, 100_000), (), 120.0, 20.0, 2)
+QUICK = Plan("quick", {"paper": Extent(1, 120.0)}, (1_000, 10_000, 100_000), (), 20.0, 2)
 FULL = Plan(
     "full",
-    {"paper": 5, "models": 2, "development": 1},
+    {"paper": Extent(5, 300.0), "models": Extent(2, 120.0), "development": Extent(1, 120.0)},
     (1_000, 10_000, 100_000, 1_000_000),
     (10_000_000,),
-    300.0,
     60.0,
     15,
 )
@@ -188,8 +194,9 @@ def run_quality(runner: Runner, entry: Entry, group: str) -> None:
     job = f"quality {group} {entry.name} {digest(entry)}"
     done = {(row["data"], row["base"]) for row in runner.find(job=job) if "means" in row}
     cells = [cell for cell in GROUPS[group] if cell not in done]
-    details = {"method": entry.name, "slug": slug(entry.name), "folds": runner.plan.folds[group]}
-    runner.run(job, "quality", runner.plan.quality_limit, labels, cells=cells, **details)
+    extent = runner.plan.groups[group]
+    details = {"method": entry.name, "slug": slug(entry.name), "folds": extent.folds}
+    runner.run(job, "quality", extent.limit, labels, cells=cells, **details)
 
 
 def run_cost(runner: Runner, entry: Entry) -> None:
@@ -255,9 +262,10 @@ def main() -> None:
     if "cost" in options.tables:
         for entry in chosen:
             run_cost(runner, entry)
-    for group, folds in plan.folds.items() if "quality" in options.tables else ():
-        details = {"folds": folds, "cells": GROUPS[group]}
-        runner.run(f"prepare {group} {folds}", "prepare", 7200.0, {"table": "prepare"}, **details)
+    for group, extent in plan.groups.items() if "quality" in options.tables else ():
+        details = {"folds": extent.folds, "cells": GROUPS[group]}
+        job = f"prepare {group} {extent.folds}"
+        runner.run(job, "prepare", 7200.0, {"table": "prepare"}, **details)
         with ThreadPoolExecutor(options.jobs) as pool:
             list(pool.map(partial(run_quality, runner, group=group), chosen))
 

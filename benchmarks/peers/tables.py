@@ -182,8 +182,9 @@ class Results:
             if "error" in row:
                 found.append((row.get("method", row["job"]), where, row["error"]))
             elif row.get("status") == "timed out":
-                limits = {"cost": self.plan.cost_limit, "quality": self.plan.quality_limit}
-                limit = limits.get(where.split(",")[0], float("nan"))
+                group = row.get("group")
+                where += f", {group}" if group else ""
+                limit = self.plan.groups[group].limit if group else self.plan.cost_limit
                 found.append((row.get("method", row["job"]), where, f"stopped after {limit:.0f} s"))
         return found
 
