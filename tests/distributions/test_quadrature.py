@@ -11,6 +11,7 @@ from regcal.distributions import Transformed
 from regcal.distributions._quadrature import (
     ALONG_PROBITS,
     Effort,
+    OtherPanelsError,
     Score,
     cut_panels,
     panels_between,
@@ -66,21 +67,27 @@ def test_the_error_estimate_tells_smooth_values_from_steps():
 class SteepRows:
     """Integrals of a normal CDF over three panels, of which only that in the middle is steep.
 
-    Those that are not careful do not know of rows of which they are told so.
+    They are 8.7 of steep rows, and 9 of level ones.
+
+    Those that are not careful do not know of rows of which they are told so. Some rows alone may
+    have other panels.
     """
 
-    def __init__(self, steepness, *, unknown=(), quick=False):
+    def __init__(self, steepness, *, unknown=(), quick=False, alone=None):
         self.steepness, self.unknown, self.quick = np.array(steepness), list(unknown), quick
+        self.together = (-9.0, -1.0, 1.0, 9.0)
+        self.alone = self.together if alone is None else alone
         self.asked = []
 
     def sums_of(self, rows):
         numbers = np.arange(len(self.steepness)) if rows is None else rows
+        own = np.array([self.together if rows is None else self.alone])
 
         def sums(effort):
             self.asked.append((numbers.tolist(), effort))
-            edges = effort.edges(np.array([[-9.0, -1.0, 1.0, 9.0]]))
+            edges = effort.edges(own)
             points, lengths = ALONG_PROBITS.between(edges)
-            values = ndtr(self.steepness[numbers][:, np.newaxis] * points)
+            values = ndtr(self.steepness[numbers][:, np.newaxis] * (points - 0.3))
             quick = self.quick and not effort.careful
             values[np.isin(numbers, self.unknown) & quick] = np.nan
             lengths = np.broadcast_to(lengths, values.shape)
@@ -96,10 +103,8 @@ def test_panels_in_doubt_are_cut_and_no_others():
     """Far from its middle a steep CDF is 0 or 1, and those panels are asked for once."""
     rows = SteepRows([8.0, 8.0])
 
-    assert_allclose(refined(rows.sums_of), 9.0 * np.ones((1, 2)), rtol=1e-6)
-    assert [len(effort.numbers(3)) for _, effort in rows.asked] == [3, 2, 4, 8, 16][
-        : len(rows.asked)
-    ]
+    assert_allclose(refined(rows.sums_of), [[8.7, 8.7]], rtol=1e-6)
+    assert [len(effort.numbers(3)) for _, effort in rows.asked] == [3, 2, 4, 8, 16]
     assert all((effort.panels == [1]).all() for _, effort in rows.asked[1:])
 
 
@@ -107,7 +112,7 @@ def test_few_rows_in_doubt_are_asked_again_by_themselves():
     """Rows that are level need no second look, nor panels that are not in doubt."""
     rows = SteepRows([0.0, 0.0, 8.0, 0.0])
 
-    assert_allclose(refined(rows.sums_of), 9.0 * np.ones((1, 4)), rtol=1e-6)
+    assert_allclose(refined(rows.sums_of), [[9.0, 9.0, 8.7, 9.0]], rtol=1e-6)
     assert rows.asked[0][0] == [0, 1, 2, 3]
     assert all(numbers == [2] for numbers, _ in rows.asked[1:])
     assert all((effort.panels == [1]).all() for _, effort in rows.asked[1:])
@@ -128,8 +133,29 @@ def test_parts_of_panels_are_where_the_panels_were():
     """Parts begin and end with their panel, and are equally wide."""
     edges = np.array([[0.0, 1.0, 4.0, 6.0]])
 
-    assert_allclose(Effort(np.array([0, 2]), 2).edges(edges), [[[0.0, 0.5, 1.0], [4.0, 5.0, 6.0]]])
+    some = Effort(np.array([0, 2]), 2, total=3)
+    assert_allclose(some.edges(edges), [[[0.0, 0.5, 1.0], [4.0, 5.0, 6.0]]])
     assert_allclose(Effort().edges(edges), edges[:, np.newaxis])
+
+
+def test_numbers_of_other_panels_are_refused():
+    """Also of panels in two parts, of which either may have become more or fewer."""
+    some, edges = Effort(np.array([0, 2]), 2, total=4), np.arange(5.0)[np.newaxis, :]
+
+    with pytest.raises(OtherPanelsError):
+        some.edges(edges[:, :-1])
+    with pytest.raises(OtherPanelsError):
+        some.split(3)[1].edges(edges[:, :3])
+    assert some.split(3)[1].edges(edges[:, :2]).shape == (1, 0, 3)
+
+
+def test_rows_that_are_laid_out_otherwise_begin_anew():
+    """By themselves they have a panel more, and numbers of panels would be those of others."""
+    rows = SteepRows([0.0, 0.0, 8.0, 0.0], alone=(-9.0, -3.0, -1.0, 1.0, 9.0))
+
+    assert_allclose(refined(rows.sums_of), [[9.0, 9.0, 8.7, 9.0]], rtol=1e-6)
+    assert [effort.panels is None for _, effort in rows.asked[:3]] == [True, False, True]
+    assert all((effort.panels == [2]).all() for _, effort in rows.asked[3:])
 
 
 @pytest.mark.parametrize("shared", [True, False])

@@ -7,9 +7,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from rows import PROBIT_MAPS, bases
 from scipy.integrate import quad
 
-from regcal import Histogram, Normal, ScipyDistribution
+from regcal import Histogram, Mixture, Normal, ScipyDistribution
 from regcal.distributions import Transformed
-from regcal.maps import ScaleMap
+from regcal.maps import ScaleMap, Surface
 
 
 @pytest.fixture(params=list(PROBIT_MAPS))
@@ -60,6 +60,28 @@ def test_mapped_rows_commute_with_slicing(base, probit_map):
 
     assert_allclose(dist[[5, 2]].logpdf(y[[5, 2]]), dist.logpdf(y)[[5, 2]])
     assert_allclose(dist[2:4].crps(y[2:4]), dist.crps(y)[2:4])
+
+
+def bent_surface() -> Surface:
+    """Return a map that moves the far lower tail of some rows by much, and bends all rows."""
+    u, t = np.linspace(-6.0, 6.0, 25), np.linspace(-9.0, 9.0, 33)
+    tail, middle = np.exp(-0.5 * ((u + 6.0) / 3.0) ** 2), np.exp(-0.5 * (u / 1.5) ** 2)
+    h = np.outer(tail, np.where(t > 0, 4.0, 0.0)) + np.outer(middle, 0.8 * np.sin(2.0 * t))
+    return Surface(u, t, h, (1.0, 1.0))
+
+
+@pytest.mark.parametrize("averaged", [False, True])
+def test_integrals_of_a_row_do_not_depend_on_the_rows_beside_it(averaged):
+    """Also where a few rows need more panels than the others, and are looked at again."""
+    loc = np.linspace(-8.0, 8.0, 60)
+    dist = Transformed(Normal(loc, np.where(np.arange(60) % 7 == 0, 3.0, 0.3)), bent_surface())
+    dist = Mixture([dist, Normal(loc, 1.0)]) if averaged else dist
+    y = loc + np.sin(17.0 * loc)
+    alone = [dist[[k]] for k in range(60)]
+
+    assert_allclose(dist.crps(y), [one.crps(y[k])[0] for k, one in enumerate(alone)], rtol=1e-12)
+    assert_allclose(dist.mean(), [one.mean()[0] for one in alone], rtol=1e-12)
+    assert_allclose(dist.var(), [one.var()[0] for one in alone], rtol=1e-12)
 
 
 def test_support_is_kept():

@@ -116,6 +116,10 @@ def rule_for(edges: Array) -> Rule:
     return next(rule for most, rule in _RULES.items() if edges.shape[1] <= most)
 
 
+class OtherPanelsError(Exception):
+    """Panels were chosen by their numbers among others than there are now."""
+
+
 @dataclass(frozen=True)
 class Effort:
     """Which panels to look at, and how closely.
@@ -128,14 +132,23 @@ class Effort:
         In how many equal parts each is cut.
     careful : bool
         Whether nodes that may tell too little will not do.
+    total : int
+        Of how many panels they are some.
     """
 
     panels: np.ndarray | None = None
     parts: int = 1
     careful: bool = False
+    total: int = 0
+
+    def check(self, n_panels: int) -> None:
+        """Refuse numbers that belong to more panels or fewer: they would be those of others."""
+        if self.panels is not None and self.total != n_panels:
+            raise OtherPanelsError
 
     def edges(self, edges: Array) -> Array:
         """Return edges of parts, (n_rows, n_runs, n_edges), neighbours on the last axis."""
+        self.check(edges.shape[1] - 1)
         if self.panels is None:
             return edges[:, np.newaxis, :]
         start, end = (edges[:, self.panels + side, np.newaxis] for side in (0, 1))
@@ -154,8 +167,8 @@ class Effort:
             return self, self
         first = self.panels < n_panels
         return (
-            replace(self, panels=self.panels[first]),
-            replace(self, panels=self.panels[~first] - n_panels),
+            replace(self, panels=self.panels[first], total=n_panels),
+            replace(self, panels=self.panels[~first] - n_panels, total=self.total - n_panels),
         )
 
 
@@ -374,7 +387,13 @@ def refined(
             function = sums_of(own if rows is None else rows[own])
         chosen = _worst_panels(doubts)
         panels = np.flatnonzero(chosen.any(axis=0))
-        sums.put(chosen, panels, function(Effort(panels, parts, careful)))
+        try:
+            finer = function(Effort(panels, parts, careful, doubts.shape[1]))
+        except OtherPanelsError:
+            # by themselves, these rows are laid out otherwise than beside the others
+            answers[:, own] = refined(sums_of, own if rows is None else rows[own], careful)
+            return answers
+        sums.put(chosen, panels, finer)
         answers[:, own], doubts = sums.answers(), sums.doubts()
     again = np.flatnonzero(~settled)
     if sums.quick and len(again):

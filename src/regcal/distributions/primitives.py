@@ -272,6 +272,8 @@ class Primitives(ABC):
             ALONG_PROBITS.panels(nodes[1])[shared.numbers(n_panels) == held] = 0.0
             both = nodes, self._traced(curve, own.edges(halves))
             nodes = tuple(map(joined_columns, zip(*both, strict=True)))
+        else:
+            own.check(0)
         points, lengths, tails, slack = nodes
         centre, reach = ends[:, 1:2], ends[:, ::2]
         return Nodes(points, lengths, tails, centre, reach, ALONG_PROBITS, slack)

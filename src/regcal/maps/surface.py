@@ -157,6 +157,12 @@ class SurfaceTable(WithoutCaches):
         return np.array([self.slopes]) * self.start_slope[:, [0, -1]]
 
     @cached_property
+    def outermost(self) -> tuple[float, float]:
+        """The largest image of the first knot and the smallest of the last, over all targets."""
+        h = self.h[0].reshape(N_KNOTS, -1)
+        return float(self.u[0, 0] + h[0].max()), float(self.u[0, -1] + h[-1].min())
+
+    @cached_property
     def numbers(self) -> Array:
         """Knots, their places and slopes, end slopes and targets, in one row."""
         parts = self.z, self.u, self.start_slope, self.end_slopes, np.array([self.targets])
@@ -257,6 +263,12 @@ class JoinedTables:
     def end_slopes(self) -> Array:
         """The slope d eta / dz below and above the box, (n_rows, 2)."""
         return self._rows[:, -5:-3]
+
+    @property
+    def outermost(self) -> tuple[float, float]:
+        """The largest image of a first knot and the smallest of a last one, over all targets."""
+        first, last = zip(*(table.outermost for table in self.tables), strict=True)
+        return max(first), min(last)
 
     @cached_property
     def _targets(self) -> tuple[Array, Array, np.ndarray]:

@@ -178,8 +178,9 @@ class SurfaceCurves:
 
     def panels(self) -> Array:
         """Return the knots, and as many probits on either side as it takes."""
-        z, eta = self.table.z, self._knots.eta
-        missing = max(0.0, PANELS[-1] + eta[0].max(), PANELS[-1] - eta[-1].min())
+        z, (first, last) = self.table.z, self.table.outermost
+        # of all targets, not of these rows: some of them have the panels of all
+        missing = max(0.0, PANELS[-1] + first, PANELS[-1] - last)
         images = _TAIL_PANEL * np.arange(1, 2 + int(missing / _TAIL_PANEL))
         below, above = (images / self.table.end_slopes[:, end, np.newaxis] for end in (0, 1))
         return np.concatenate([z[:, :1] - below[:, ::-1], z, z[:, -1:] + above], axis=1)
