@@ -1,9 +1,9 @@
 """Write measured tables into README.md and the pages of this folder.
 
 Each table stands between two markers, `<!-- begin name -->` and `<!-- end name -->`, and is made
-from stored results: `experiments/uci.csv.gz` (`regcal reproduce tables` writes it) and
-`benchmarks/defects.csv` (`python benchmarks/defects.py` writes it). A test compares the pages with
-the results.
+from stored results: `experiments/uci.csv.gz` (`regcal reproduce tables` writes it), and
+`benchmarks/defects.csv` and `outlook.csv` (the scripts of the same name write them). A test
+compares the pages with the results.
 
     python docs/tables.py
 """
@@ -18,7 +18,7 @@ import numpy as np
 from regcal.reproduce import Scores, read_results
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("README.md", "docs/which_method.md", "docs/small_sets.md")
+PAGES = ("README.md", "docs/which_method.md", "docs/small_sets.md", "docs/theory.md")
 
 # From simple to complex. Methods this close to the best count as equally good.
 METHODS = ("scale", "pit", "e-beta", "gpc", "gp-density", "auto")
@@ -102,6 +102,25 @@ def small_table(defects: Defects) -> str:
     return markdown(["rows", *(f"`{m}`" for m in METHODS)], lines)
 
 
+# The paper's outlook
+
+
+def codes_table(path: Path) -> str:
+    """Tabulate gains over e-beta in log score, changes of CRPS in brackets, and time."""
+    with path.open(encoding="utf-8", newline="") as stream:
+        lines = list(csv.DictReader(stream))
+    sets = list(dict.fromkeys(line["dataset"] for line in lines))
+    methods = list(dict.fromkeys(line["method"] for line in lines))[1:]
+
+    def row(method: str) -> list[str]:
+        own = [line for line in lines if line["method"] == method]
+        cells = [f"{float(x['gain']):+.3f} ({100 * float(x['crps_change']):+.1f} %)" for x in own]
+        times = [float(line["time"]) for line in own]
+        return [method, *cells, f"{min(times):.1f} to {max(times):.1f}"]
+
+    return markdown(["", *map(told, sets), "time"], map(row, methods))
+
+
 # The study on real data
 
 VARIANTS = {
@@ -168,6 +187,7 @@ def tables() -> dict[str, str]:
     defects = Defects(ROOT / "benchmarks" / "defects.csv")
     scores = Scores(read_results(ROOT / "experiments" / "uci.csv.gz"))
     makers: dict[str, Callable[[], str]] = {
+        "codes": lambda: codes_table(ROOT / "benchmarks" / "outlook.csv"),
         "decision": lambda: decision_table(defects),
         "defects": lambda: defects_table(defects),
         "small": lambda: small_table(defects),

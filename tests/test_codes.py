@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import isotonic_regression, minimize
 
-from regcal import DenseCode, LeastSquaresDecoder, ThresholdCode
-from regcal.codes import code_matrix, isotonic_rows, log_unions, union_labels
+from regcal import DenseCode, LeastSquaresDecoder, Normal, ThresholdCode, get_calibrator
+from regcal.codes import code_matrix, decoded, isotonic_rows, log_unions, union_labels
 
 CODES = {
     "one-vs-rest": np.eye(5),
@@ -126,3 +126,67 @@ def test_bad_codes_are_refused(problem):
 
     with pytest.raises(ValueError, match=words):
         code_matrix(code, 4)
+
+
+class OwnCode:
+    """A code of one's own, with any matrix."""
+
+    def __init__(self, matrix):
+        self.own = matrix
+
+    def matrix(self, n_segments):
+        return self.own
+
+
+def test_codes_of_ones_own_are_checked_as_arrays_are():
+    """What is wrong with a matrix is wrong whoever made it."""
+    assert_array_equal(code_matrix(OwnCode(CODES["pairs"]), 5), CODES["pairs"])
+    for matrix in (0.5 * np.eye(5), np.zeros((5, 5)), np.full((5, 5), np.nan), np.eye(4)):
+        with pytest.raises(ValueError, match="code"):
+            code_matrix(OwnCode(matrix), 5)
+
+
+@pytest.mark.parametrize("code", [ThresholdCode, "threshold"])
+def test_names_and_classes_of_codes_are_refused(code):
+    """The message says how to write it."""
+    with pytest.raises(TypeError, match=r"Pass regcal\.ThresholdCode\(\)"):
+        code_matrix(code, 5)
+
+
+@pytest.mark.parametrize("code", [ThresholdCode(), DenseCode()])
+@pytest.mark.parametrize("n_segments", [0, 1, 2.5])
+def test_less_than_two_segments_are_refused(code, n_segments):
+    """There is nothing to tell apart, and a draw would never end."""
+    with pytest.raises(ValueError, match=f"at least 2, got {n_segments}"):
+        code.matrix(n_segments)
+
+
+class OwnDecoder:
+    """A decoder of one's own, with any masses."""
+
+    def __init__(self, masses):
+        self.own = masses
+
+    def masses(self, matrix, log_rates, n_trials):
+        return np.tile(self.own, (len(log_rates), 1))
+
+
+def test_masses_of_ones_own_decoders_are_checked():
+    """They are a distribution in each row, or it is told which row is none."""
+    matrix, rates = ThresholdCode().matrix(3), np.log([[0.2, 0.5], [0.3, 0.4]])
+
+    assert_array_equal(decoded(OwnDecoder([0.5, 0.0, 0.5]), matrix, rates, 9.0)[1], [0.5, 0, 0.5])
+    for masses in ([np.nan] * 3, [1.5, -0.5, 0.0], [0.0] * 3, [1.0] * 3):
+        with pytest.raises(ValueError, match=r"sum to 1 in each row: clip them"):
+            decoded(OwnDecoder(masses), matrix, rates, 9.0)
+    with pytest.raises(ValueError, match=r"shape \(2, 2\). Return one of \(2, 3\)"):
+        decoded(OwnDecoder([0.5, 0.5]), matrix, rates, 9.0)
+
+
+@pytest.mark.parametrize("decoder", [LeastSquaresDecoder, "ls"])
+def test_names_and_classes_of_decoders_are_refused(decoder):
+    """The message says how to write it."""
+    calibrator = get_calibrator("e-beta", code=ThresholdCode(), decoder=decoder)
+
+    with pytest.raises(TypeError, match=r"Pass regcal\.LeastSquaresDecoder\(\)"):
+        calibrator.fit(Normal(np.zeros(20), 1.0), np.linspace(-2.0, 2.0, 20))

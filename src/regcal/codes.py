@@ -59,6 +59,7 @@ class ThresholdCode:
 
     def matrix(self, n_segments: int) -> Array:
         """Return a row per threshold, with ones for the segments below it."""
+        _check_segments(n_segments)
         return np.tri(n_segments - 1, n_segments)
 
 
@@ -86,6 +87,7 @@ class DenseCode:
 
     def matrix(self, n_segments: int) -> Array:
         """Return the first draw that tells all segments apart."""
+        _check_segments(n_segments)
         usual = max(math.ceil(10 * math.log2(n_segments)), n_segments)
         n_unions = usual if self.n_unions is None else self.n_unions
         if n_unions < n_segments - 1:
@@ -99,6 +101,13 @@ class DenseCode:
             rows = [_random_half(rng, n_segments) for _ in range(n_unions)]
             if tells_apart(matrix := np.array(rows)):
                 return matrix
+
+
+def _check_segments(n_segments: int) -> None:
+    """Refuse a number of segments that leaves nothing to tell apart."""
+    if not isinstance(n_segments, int | np.integer) or n_segments < 2:
+        msg = f"n_segments must be a whole number of at least 2, got {n_segments!r}."
+        raise ValueError(msg)
 
 
 def _random_half(rng: np.random.Generator, n_segments: int) -> Array:
@@ -117,9 +126,17 @@ def tells_apart(matrix: Array) -> bool:
 
 def code_matrix(code: Any, n_segments: int) -> Array:
     """Return the matrix of a code, or one that is given as an array, after checking it."""
-    if hasattr(code, "matrix"):
+    if isinstance(code, OneVsRestCode | ThresholdCode | DenseCode):
         return code.matrix(n_segments)
-    matrix = as_float_array(code, "code")
+    if isinstance(code, str | type):
+        name = repr(code) if isinstance(code, str) else f"the class {code.__name__}"
+        msg = (
+            f"code must be an object or an array of zeros and ones, got {name}. Pass "
+            "regcal.ThresholdCode() or regcal.DenseCode()."
+        )
+        raise TypeError(msg)
+    own = code.matrix(n_segments) if hasattr(code, "matrix") else code
+    matrix = as_float_array(own, "code")
     if matrix.ndim != 2 or matrix.shape[1] != n_segments:
         msg = (
             f"code has shape {matrix.shape} for {n_segments} segments. Pass a row per union and a "
@@ -174,8 +191,42 @@ class Decoder(Protocol):
     """Turns probabilities of unions into masses of segments."""
 
     def masses(self, matrix: Array, log_rates: Array, n_trials: float) -> Array:
-        """Return masses, (n_rows, n_segments), that sum to 1."""
+        """Return masses, (n_rows, n_segments), none negative, that sum to 1 in each row."""
         ...
+
+
+# By how much masses of a decoder may miss being a distribution.
+_SLIP = 1e-6
+
+
+def check_decoder(decoder: Any) -> None:
+    """Refuse what has no masses to give."""
+    if isinstance(decoder, type) or not hasattr(decoder, "masses"):
+        msg = (
+            f"decoder must be an object with a method masses, got {decoder!r}. Pass "
+            "regcal.LeastSquaresDecoder(), or none."
+        )
+        raise TypeError(msg)
+
+
+def decoded(decoder: Any, matrix: Array, log_rates: Array, n_trials: float) -> Array:
+    """Return the masses of a decoder, (n_rows, n_segments), checked unless it is ours."""
+    masses = decoder.masses(matrix, log_rates, n_trials)
+    if isinstance(decoder, LeastSquaresDecoder):
+        return masses
+    masses, shape = as_float_array(masses, "masses"), (len(log_rates), matrix.shape[1])
+    name = type(decoder).__name__
+    if masses.shape != shape:
+        msg = f"{name}.masses returned an array of shape {masses.shape}. Return one of {shape}."
+        raise ValueError(msg)
+    wrong = ~(masses >= -_SLIP).all(axis=1) | ~(np.abs(masses.sum(axis=1) - 1.0) <= _SLIP)
+    if wrong.any():
+        msg = (
+            f"{name}.masses returned {masses[wrong][0].tolist()} for a row. Masses are not "
+            "negative and sum to 1 in each row: clip them at 0 and divide them by their sum."
+        )
+        raise ValueError(msg)
+    return np.maximum(masses, 0.0)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,9 @@ from regcal.reproduce import Scores, claims, write_study
 from regcal.reproduce.report import filled_in
 
 
+SIZE = "<!-- begin size -->\n<!-- end size -->"
+
+
 def test_a_part_of_a_study_can_be_summed_up(tmp_path):
     """A run that was stopped early, or one without some methods, has its tables too."""
     rows = made_up(as_the_paper_says)
@@ -19,6 +22,8 @@ def test_a_part_of_a_study_can_be_summed_up(tmp_path):
 
     assert claims(Scores(some)) == []
     assert "| airfoil, BRR |" in files[-1].read_text()
+    assert "**Incomplete**: 10 of 15 folds" in filled_in(SIZE, Scores(some))
+    assert "Incomplete" not in filled_in(SIZE, Scores(rows))
 
 
 def test_tables_leave_the_prose(tmp_path):

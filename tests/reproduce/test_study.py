@@ -166,11 +166,19 @@ def test_boston_comes_with_its_warning():
         load_datasets(("boston",))
 
 
-@pytest.mark.parametrize("name", ["iris/OLS/0/0/gpc/8", "diabetes/OLS/0/0/magic/8"])
+@pytest.mark.parametrize(
+    "name", ["iris/OLS/0/0/gpc/8", "diabetes/OLS/0/0/magic/8", "diabetes/SVM/0/0/gpc/8"]
+)
 def test_unknown_parts_of_a_name_are_refused(name):
     """The message lists what there is."""
     with pytest.raises(ValueError, match=r"There is no .* in the study\. Known: "):
         run_cell(name)
+
+
+def test_folds_that_there_are_not_are_refused():
+    """They are counted from 0."""
+    with pytest.raises(ValueError, match=r"fold 5\. They are numbered from 0 to 4"):
+        run_cell("diabetes/OLS/0/5/uncalibrated/0")
 
 
 # What is stored in the repository

@@ -21,7 +21,9 @@ from regcal.codes import (
     LOG_LIMITS,
     LeastSquaresDecoder,
     OneVsRestCode,
+    check_decoder,
     code_matrix,
+    decoded,
     log_unions,
     union_labels,
 )
@@ -220,7 +222,7 @@ class DecodedMaps:
     def predict_log_columns(self, log_p: Array) -> Array:
         """Return log calibrated masses of segments, (n_rows, n_segments)."""
         log_rates = self.maps.predict_log_columns(log_unions(log_p, self.matrix))
-        masses = self.decoder.masses(self.matrix, log_rates, self.n_trials)
+        masses = decoded(self.decoder, self.matrix, log_rates, self.n_trials)
         return joined_by_base(masses, log_p, self.n_trials)
 
 
@@ -287,7 +289,8 @@ class OneVsRestCalibrator(Calibrator):
         union of segments. By default each segment.
     decoder : object, optional
         How masses follow from probabilities: a `LeastSquaresDecoder`, which is the default with a
-        `code`, or any object with its ``masses``. By default those of segments are renormalised.
+        `code`, or any object with its ``masses``. Those of segments, the identity as a matrix
+        included, are renormalised by default.
     shape : {"base", "uniform"}, default="base"
         How the mass of a bounded segment is spread inside it: as the base density is there, or
         evenly as in the paper.
@@ -366,6 +369,7 @@ class OneVsRestCalibrator(Calibrator):
         if self.decoder is None and segments.one_vs_rest:
             return maps
         decoder = LeastSquaresDecoder() if self.decoder is None else self.decoder
+        check_decoder(decoder)
         return DecodedMaps(maps, segments.matrix, decoder, counts.n_trials)
 
     def _transform(self, dist: Distribution, covariates: Covariates | None) -> Distribution:

@@ -42,6 +42,13 @@ def _table(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
 def _size(scores: Scores) -> str:
     missing = [name for name in DATASETS if name not in scores.datasets]
     left_out = f" Left out here: {', '.join(missing)}." if missing else ""
+    units = len({cell.unit for cell in scores.rows})
+    wanted = len(scores.datasets) * len(BASES) * scores.repetitions * N_FOLDS
+    if units < wanted:
+        left_out += (
+            f" **Incomplete**: {units} of {wanted} folds of a data set with a base model are there, "
+            "so that verdicts may change. Go on with regcal reproduce uci."
+        )
     seconds = sum(row.seconds for row in scores.rows.values())
     counts = ", ".join(map(str, scores.thresholds))
     return (

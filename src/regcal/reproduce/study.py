@@ -8,7 +8,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from regcal import datasets
 from regcal.datasets import Dataset
-from regcal.reproduce.cells import DATASETS, FULL, Cell, Study, Unit, grouped
+from regcal.reproduce.cells import BASES, DATASETS, FULL, N_FOLDS, Cell, Study, Unit, grouped
 from regcal.reproduce.results import open_results
 from regcal.reproduce.scores import METHODS, Row, score_unit
 
@@ -79,8 +79,14 @@ def run_cell(name: str) -> Row:
     -5.5
     """
     cell = Cell.from_name(name)
-    if cell.method not in METHODS:
-        msg = f"There is no method {cell.method!r} in the study. Known: {', '.join(METHODS)}."
+    unit = cell.unit
+    named = ("data set", unit.dataset, DATASETS), ("base model", unit.base, BASES)
+    for what, given, known in (*named, ("method", cell.method, METHODS)):
+        if given not in known:
+            msg = f"There is no {what} {given!r} in the study. Known: {', '.join(known)}."
+            raise ValueError(msg)
+    if unit.fold >= N_FOLDS:
+        msg = f"{name!r} names fold {unit.fold}. They are numbered from 0 to {N_FOLDS - 1}."
         raise ValueError(msg)
     data = load_datasets((cell.unit.dataset,), _refuse)[cell.unit.dataset]
     return score_unit(data, [cell])[0]
