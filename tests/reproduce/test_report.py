@@ -9,7 +9,6 @@ from studies import EXPERIMENTS, a_row, as_the_paper_says, made_up
 from regcal.reproduce import Scores, claims, write_study
 from regcal.reproduce.report import filled_in
 
-
 SIZE = "<!-- begin size -->\n<!-- end size -->"
 
 

@@ -46,7 +46,7 @@ def _size(scores: Scores) -> str:
     wanted = len(scores.datasets) * len(BASES) * scores.repetitions * N_FOLDS
     if units < wanted:
         left_out += (
-            f" **Incomplete**: {units} of {wanted} folds of a data set with a base model are there, "
+            f" **Incomplete**: {units} of {wanted} folds of data sets with base models are there, "
             "so that verdicts may change. Go on with regcal reproduce uci."
         )
     seconds = sum(row.seconds for row in scores.rows.values())
