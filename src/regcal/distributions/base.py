@@ -20,7 +20,6 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from regcal._caching import WithoutCaches
 from regcal._inspection import notebook_card
 from regcal._random import RandomState, as_generator
 from regcal._validation import Array, as_float_array, check_coverage, refuse_masked
@@ -41,7 +40,7 @@ BLOCK_ELEMENTS = 2**16
 _FEW_ROWS = 256
 
 
-class Distribution(WithoutCaches, Primitives):
+class Distribution(Primitives):
     """A batch of univariate predictive distributions, one per row.
 
     Points follow one rule in every method: a scalar is the same point for all rows, a 1-D array

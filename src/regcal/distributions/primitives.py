@@ -14,6 +14,7 @@ from typing import Self
 import numpy as np
 from scipy.special import ndtr, ndtri, ndtri_exp
 
+from regcal._caching import WithoutCaches
 from regcal._validation import Array
 from regcal.distributions._quadrature import (
     ALONG_PROBITS,
@@ -57,7 +58,7 @@ def signed_tails(probits: Array) -> Array:
     return np.copysign(tails, -probits, out=tails)
 
 
-class Primitives(ABC):
+class Primitives(WithoutCaches, ABC):
     """A batch of distributions, one per row, without checks of what they are asked."""
 
     # Whether quantiles are had without a search.
