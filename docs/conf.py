@@ -90,7 +90,10 @@ nitpicky = True
 nitpick_ignore_regex = [
     # base classes that users do not meet
     ("py:class", r"(abc|numpy|sklearn|builtins|regcal\..*\._|regcal\._).*"),
-    ("py:class", r"regcal\..*\.(BinaryMap|(Process|Probit)Calibrator|ProbitDistribution|Bounded)"),
+    (
+        "py:class",
+        r"regcal\..*\.(BinaryMap|(Process|Probit)Calibrator|ProbitDistribution|Primitives|Bounded)",
+    ),
     ("py:class", r"regcal\.tables\..*(Outcome|Prediction)Columns"),
     # names in docstrings that are no pages here: of other packages, of parameters, of modules
     ("py:obj", r"(sklearn|scipy)\..*|FULL|QUICK"),
