@@ -88,7 +88,7 @@ def run_cell(name: str) -> Row:
     if unit.fold >= N_FOLDS:
         msg = f"{name!r} names fold {unit.fold}. They are numbered from 0 to {N_FOLDS - 1}."
         raise ValueError(msg)
-    data = load_datasets((cell.unit.dataset,), _refuse)[cell.unit.dataset]
+    data = load_datasets((unit.dataset,), _refuse)[unit.dataset]
     return score_unit(data, [cell])[0]
 
 
