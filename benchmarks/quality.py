@@ -13,6 +13,9 @@ most 1 000 other rows are predicted and scored. All methods see the same predict
     python benchmarks/quality.py --methods identity gp-density auto "conditional + features" \
         "auto + features" --against identity gp-density auto --cells
 
+"CalibratedRegressorCV" is given the model and the same rows, and decides by itself how many folds
+there are, and whether their models are averaged.
+
 Log scores and CRPS are those of `regcal`: where outcomes pile up at an end, it is a point mass for
 all. Of other targets with ties (one value in 2 % of the rows or more), the log score is that of the
 probability within half a step of the outcome, over the step, and PIT values are drawn from there.
@@ -52,8 +55,10 @@ FOLDER, PAGE = HERE / ".quality", HERE / "QUALITY.md"
 MOST_TRAINING, MOST_NEW = 2400, 1000
 BEHIND_NATS, BEHIND_CRPS = 0.02, 0.01
 MEAN_OFF, MOST_BEYOND = 0.05, 2.0
-OURS = (*("identity", "scale", "pit", "isotonic", "e-beta", "gpc", "gp-density", "auto"),)
 WITH_FEATURES = " + features"
+WHOLE = "CalibratedRegressorCV"
+METHODS = ("identity", "scale", "pit", "isotonic", "e-beta", "gpc", "gp-density", "auto")
+OURS = (*METHODS, WHOLE)
 PEERS = ("EasyUQ", "crepes", "crepes normalised")
 
 
@@ -172,21 +177,35 @@ def split(y: np.ndarray, groups: np.ndarray | None) -> tuple[np.ndarray, np.ndar
     return order[:n_train], order[n_train : n_train + MOST_NEW]
 
 
-def measured(cell: Cell, method: str) -> dict[str, np.ndarray]:
+def measured(cell: Cell, base: str, method: str) -> dict[str, np.ndarray]:
     """Return the scores of new rows under one method, and the time of its fit."""
     start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if method in PEERS:
             found = PEER_SCORES[method](cell)
-        else:
-            calibrator = regcal.get_calibrator(method.removesuffix(WITH_FEATURES))
-            known = method.endswith(WITH_FEATURES)
-            calibrator.fit(cell.past, cell.past_y, covariates=cell.past_features if known else None)
-            seconds = time.process_time() - start
-            dist = calibrator.transform(cell.new, covariates=cell.new_features if known else None)
-            return {**cell.scored(dist), "seconds": np.array(seconds)}
-    return {**found, "seconds": np.array(time.process_time() - start)}
+            return {**found, "seconds": np.array(time.process_time() - start)}
+        predict = fitted_regressor if method == WHOLE else fitted_calibrator
+        new = predict(cell, base, method)
+        seconds = time.process_time() - start
+        return {**cell.scored(new()), "seconds": np.array(seconds)}
+
+
+Predictions = Callable[[], regcal.Distribution]
+
+
+def fitted_calibrator(cell: Cell, _: str, method: str) -> Predictions:
+    """Learn from the held-out predictions, and return how the new ones are calibrated."""
+    calibrator = regcal.get_calibrator(method.removesuffix(WITH_FEATURES))
+    known = method.endswith(WITH_FEATURES)
+    calibrator.fit(cell.past, cell.past_y, covariates=cell.past_features if known else None)
+    return lambda: calibrator.transform(cell.new, covariates=cell.new_features if known else None)
+
+
+def fitted_regressor(cell: Cell, base: str, _: str) -> Predictions:
+    """Leave folds and refits to regcal as well."""
+    model = regcal.CalibratedRegressorCV(BASES[base]()).fit(cell.past_features, cell.past_y)
+    return lambda: model.predict_dist(cell.new_features)
 
 
 def easyuq(cell: Cell) -> dict[str, np.ndarray]:
@@ -240,7 +259,7 @@ def results(options: argparse.Namespace) -> dict[tuple[str, str], dict[str, dict
                 fresh = not (folder / f"{method}.pickle").exists() or again
                 scores[method] = kept(
                     folder / f"{method}.pickle",
-                    lambda cell=cell, method=method: measured(cell, method),
+                    lambda cell=cell, base=base, method=method: measured(cell, base, method),
                     again,
                 )
                 if fresh:
@@ -290,21 +309,22 @@ def mean_wrong(table: pd.DataFrame) -> pd.Series:
     return table["mean off"].abs() > MEAN_OFF + 2 * table["mean_se"]
 
 
-def wanted(found: dict) -> list[str]:
-    """Return what is wanted of `auto`, beside what was found, a line each."""
+def wanted(found: dict, judged: str) -> list[str]:
+    """Return what is wanted of a method, beside what was found, a line each."""
     table = frame(found)
-    auto = table[table["method"] == "auto"]
+    auto = table[table["method"] == judged]
     outside = int((np.abs(auto["in 90 %"] - 0.9) > 0.04).sum())
     lines = [
-        f"cells: {len(auto)}",
+        f"{judged}, cells: {len(auto)}",
         f"90 % intervals that hold less than 86 or more than 94 %: {outside} (wanted 0)",
         f"means off by more than {MEAN_OFF} deviations and two standard errors: "
         f"{int(mean_wrong(auto).sum())} (wanted 0)",
     ]
     for other in table["method"].unique():
-        if other == "auto":
+        if other in ("auto", WHOLE):
             continue
-        own = frame(found, other).query("method == 'auto'")
+        gains = frame(found, other)
+        own = gains[gains["method"] == judged]
         nats, crps = own.get("nats", pd.Series(dtype=float)), own["crps"]
         far = ((nats < -BEHIND_NATS) & (nats < -2 * own.get("nats_se", 0.0))).sum()
         crps_far = ((crps > BEHIND_CRPS) & (crps > 2 * own["crps_se"])).sum()
@@ -315,7 +335,7 @@ def wanted(found: dict) -> list[str]:
             else ""
         )
         lines.append(
-            f"auto against {other}: {log_score}CRPS {100 * crps.mean():+.2f} %, far behind "
+            f"{judged} against {other}: {log_score}CRPS {100 * crps.mean():+.2f} %, far behind "
             f"{crps_far} (wanted 0), behind {(crps > own['crps_se']).sum()} (wanted "
             f"{len(own) // 10} at most), lower in {(crps < 0).mean():.0%} of cells (of peers, "
             f"wanted 80 %), higher by 1 % or more in {(crps > BEHIND_CRPS).sum()}"
@@ -377,7 +397,9 @@ def page(found: dict, sets: list[str], bases: list[str]) -> str:
         for against in ("identity", "auto"):
             table = summary(frame(own, against)).reset_index()
             lines += ["", f"## {group}, against `{against}`", "", markdown(table)]
-        lines += ["", f"## {group}, what is wanted", "", *(f"- {line}" for line in wanted(own))]
+        for judged in ("auto", WHOLE):
+            found_and_wanted = [f"- {line}" for line in wanted(own, judged)]
+            lines += ["", f"## {group}, what is wanted of `{judged}`", "", *found_and_wanted]
     table = frame(found)
     for column, title in (
         ("nats", "Log score, nats"),
@@ -430,8 +452,8 @@ def main() -> None:
                     wide = table.pivot(index=["set", "base"], columns="method", values=column)
                     print(f"\n{column}\n{wide.to_string()}")
             print(summary(table).to_string())
-    if "auto" in options.methods:
-        print("\n".join(wanted(found)))
+    for judged in (method for method in ("auto", WHOLE) if method in options.methods):
+        print("\n".join(wanted(found, judged)))
 
 
 if __name__ == "__main__":
