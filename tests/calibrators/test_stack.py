@@ -74,3 +74,11 @@ def test_candidates_of_little_worth_are_left_out(rng):
     )
 
     assert np.count_nonzero(twins.best_few(np.inf, 1e-3)) <= 2
+
+
+def test_one_that_keeps_to_the_limit_is_not_left_out():
+    """Densities ask for the second alone, whose CRPS is too large: the root of 0.5 at most."""
+    densities, shares = np.array([np.full(50, 0.5), np.ones(50)]), np.full(50, 0.02)
+    objective = Objective(densities, np.diag([0.0, 2.0]), shares, 0.0)
+
+    assert_allclose(objective.best_few(1.0, 1e-3), [1 - 0.5**0.5, 0.5**0.5], atol=1e-4)

@@ -181,12 +181,17 @@ class Objective:
         return [whole, limit]
 
     def best_few(self, most: float, price_of_one: float) -> Array:
-        """Return weights of all candidates: of few of them, since each must be worth its price."""
+        """Return weights of all candidates: of few of them, since each must be worth its price.
+
+        One that keeps the CRPS at `most` stays, whatever it is worth.
+        """
         used = np.arange(len(self.crps))
         weights = self.best(most)
         while len(used) > 1:
             fewer = np.delete(used, np.argmin(weights))
             others = self.of(fewer).best(most)
+            if others @ self.of(fewer).crps @ others > most + _SLACK:
+                break
             if self.of(used)(weights) - self.of(fewer)(others) > price_of_one:
                 break
             used, weights = fewer, others
