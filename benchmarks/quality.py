@@ -16,9 +16,11 @@ most 1 000 other rows are predicted and scored. All methods see the same predict
 "CalibratedRegressorCV" is given the model and the same rows, and decides by itself how many folds
 there are, and whether their models are averaged.
 
-Log scores and CRPS are those of `regcal`: where outcomes pile up at an end, it is a point mass for
-all. Of other targets with ties (one value in 2 % of the rows or more), the log score is that of the
-probability within half a step of the outcome, over the step, and PIT values are drawn from there.
+Our methods are told of counts (`step="auto"`), the model as it is among them, as EasyUQ's discrete
+distributions are. Log scores and CRPS are those of `regcal`: where outcomes pile up at an end, it is
+a point mass for all. Of other targets with ties (one value in 2 % of the rows or more), the log
+score is that of the probability within half a step of the outcome, over the step, and PIT values
+are drawn from there.
 Peers: isotonic distributional regression on the predicted mean (EasyUQ, smooth and discrete) and
 crepes' conformal predictive systems, plain and normalised.
 
@@ -132,6 +134,13 @@ class Cell:
         """Ends at which the outcomes pile up."""
         return Targets.of(self.past_y).seen_through("auto", None).support
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """What all our methods are told of the outcomes: that counts are counts."""
+        y = self.past_y
+        counts = self.step == 1 and y.min() == 0 and np.array_equal(y, np.round(y))
+        return {"step": "auto"} if counts else {}
+
     def scored(self, dist: regcal.Distribution) -> dict[str, np.ndarray]:
         """Return log score, CRPS, randomised PIT and mean of each new row."""
         y = self.new_y
@@ -196,7 +205,7 @@ Predictions = Callable[[], regcal.Distribution]
 
 def fitted_calibrator(cell: Cell, _: str, method: str) -> Predictions:
     """Learn from the held-out predictions, and return how the new ones are calibrated."""
-    calibrator = regcal.get_calibrator(method.removesuffix(WITH_FEATURES))
+    calibrator = regcal.get_calibrator(method.removesuffix(WITH_FEATURES), **cell.options)
     known = method.endswith(WITH_FEATURES)
     calibrator.fit(cell.past, cell.past_y, covariates=cell.past_features if known else None)
     return lambda: calibrator.transform(cell.new, covariates=cell.new_features if known else None)
@@ -204,7 +213,8 @@ def fitted_calibrator(cell: Cell, _: str, method: str) -> Predictions:
 
 def fitted_regressor(cell: Cell, base: str, _: str) -> Predictions:
     """Leave folds and refits to regcal as well."""
-    model = regcal.CalibratedRegressorCV(BASES[base]()).fit(cell.past_features, cell.past_y)
+    model = regcal.CalibratedRegressorCV(BASES[base](), **cell.options)
+    model.fit(cell.past_features, cell.past_y)
     return lambda: model.predict_dist(cell.new_features)
 
 
