@@ -17,8 +17,8 @@ most 1 000 other rows are predicted and scored. All methods see the same predict
 there are, and whether their models are averaged.
 
 Our methods are told of counts (`step="auto"`), the model as it is among them, as EasyUQ's discrete
-distributions are. Log scores and CRPS are those of `regcal`: where outcomes pile up at an end, it is
-a point mass for all. Of other targets with ties (one value in 2 % of the rows or more), the log
+distributions are. Log scores and CRPS are those of `regcal`: where outcomes pile up at an end, it
+is a point mass for all. Of other targets with ties (one value in 2 % of the rows or more), the log
 score is that of the probability within half a step of the outcome, over the step, and PIT values
 are drawn from there.
 Peers: isotonic distributional regression on the predicted mean (EasyUQ, smooth and discrete) and
