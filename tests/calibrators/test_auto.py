@@ -1,5 +1,7 @@
 """The method that chooses: what it chooses, what it says and what it costs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -18,7 +20,7 @@ from regcal import (
     log_score,
 )
 from regcal.calibrators.auto import Judged, default_candidates
-from regcal.calibrators.stack import Objective
+from regcal.calibrators.stack import Objective, Prices
 
 CHEAP = [("none", IdentityCalibrator()), ("scale", ScaleCalibrator()), ("pit", PITCalibrator())]
 
@@ -112,7 +114,7 @@ def judged(logs, crps=None, price=0.0):
     """Return scores of rows of weight 1, whose CRPS are squares of one difference each."""
     logs = np.asarray(logs, dtype=float)
     differences = np.sqrt(np.ones(logs.shape) if crps is None else np.asarray(crps, dtype=float))
-    return Judged(logs, differences[:, :, np.newaxis], np.ones(logs.shape[1]), price)
+    return Judged(logs, differences[:, :, np.newaxis], np.ones(logs.shape[1]), Prices(1.0, price))
 
 
 def test_scores_follow_the_paired_differences():
@@ -378,3 +380,20 @@ def test_without_a_clear_gain_the_first_candidate_is_told_with_the_best(rng):
 
     assert cal.chosen_ == "identity"
     assert "nothing is clearly better" in cal.explanation()
+
+
+def test_by_crps_gains_are_shares_of_crps(rng):
+    """The best average of two by a grid of weights, and its gain over the better one."""
+    n = 400
+    dist, y = standard(n), rng.choice([-1.0, 1.0], n) + 0.3 * rng.normal(size=n)
+    crps = np.stack([np.where(y > 0, 0.2, 1.0), np.where(y > 0, 1.0, 0.2)])
+    scores = replace(judged(np.zeros((2, n)), crps), prices=Prices(0.0, 1.0))
+    table, gain = scores.compare(["one", "other"])
+
+    shares = np.linspace(0.0, 1.0, 1001)[:, np.newaxis, np.newaxis]
+    mixed = (shares * np.sqrt(crps[0]) + (1.0 - shares) * np.sqrt(crps[1])) ** 2
+    best = mixed.mean(axis=(1, 2)).min()
+    assert_allclose(gain, (crps.mean(axis=1).min() - best) / crps[0].mean(), atol=1e-5)
+    assert sum(row.weight for row in table) == pytest.approx(1.0)
+    by_crps = AutoCalibrator(objective="crps").fit(dist, y)
+    assert "nats" not in by_crps.explanation()

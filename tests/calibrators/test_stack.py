@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import regcal
-from regcal.calibrators.stack import Objective
+from regcal.calibrators.stack import Objective, Prices
 
 PARTS = [(name, regcal.get_calibrator(name)) for name in ("identity", "scale", "pit")]
 
@@ -28,12 +28,12 @@ def test_bad_weights_are_refused(weights):
         regcal.StackCalibrator(PARTS, weights).fit(regcal.Normal([0.0, 1.0], 1.0), [0.0, 2.0])
 
 
-def problem(rng, price):
+def problem(rng, prices):
     densities = rng.gamma(1.0, size=(3, 80))
     differences = rng.normal(size=(3, 80))
     crps = differences @ differences.T / 80
     return Objective(
-        densities / densities.max(axis=0), crps / crps[0, 0], np.full(80, 1 / 80), price
+        densities / densities.max(axis=0), crps / crps[0, 0], np.full(80, 1 / 80), prices
     )
 
 
@@ -42,10 +42,10 @@ def simplex(n=41):
     return [np.array([a, b, 1 - a - b]) for a in grid for b in grid if a + b <= 1 + 1e-12]
 
 
-@pytest.mark.parametrize("price", [0.0, 2.0, 50.0])
-def test_weights_are_the_best_of_a_grid(rng, price):
+@pytest.mark.parametrize("prices", [Prices(1.0, 0.0), Prices(1.0, 2.0), Prices(0.0, 1.0)])
+def test_weights_are_the_best_of_a_grid(rng, prices):
     """No point of a fine grid that keeps to the limit is better."""
-    objective = problem(rng, price)
+    objective = problem(rng, prices)
 
     found = objective.best(1.0)
 
@@ -57,7 +57,7 @@ def test_weights_are_the_best_of_a_grid(rng, price):
 
 def test_gradient_is_the_derivative(rng):
     """By finite differences."""
-    objective, weights = problem(rng, 2.0), np.array([0.2, 0.5, 0.3])
+    objective, weights = problem(rng, Prices(1.0, 2.0)), np.array([0.2, 0.5, 0.3])
     step = 1e-6 * np.eye(3)
 
     numeric = [(objective(weights + one) - objective(weights - one)) / 2e-6 for one in step]
@@ -67,10 +67,13 @@ def test_gradient_is_the_derivative(rng):
 
 def test_candidates_of_little_worth_are_left_out(rng):
     """One that is nearly another one adds nothing."""
-    objective = problem(rng, 0.0)
+    objective = problem(rng, Prices(1.0, 0.0))
     near = objective.densities[1] * (1 + 1e-3 * rng.normal(size=80))
     twins = Objective(
-        np.vstack([objective.densities[:2], near]), np.ones((3, 3)), objective.shares, 0.0
+        np.vstack([objective.densities[:2], near]),
+        np.ones((3, 3)),
+        objective.shares,
+        objective.prices,
     )
 
     assert np.count_nonzero(twins.best_few(np.inf, 1e-3)) <= 2
@@ -79,6 +82,6 @@ def test_candidates_of_little_worth_are_left_out(rng):
 def test_one_that_keeps_to_the_limit_is_not_left_out():
     """Densities ask for the second alone, whose CRPS is too large: the root of 0.5 at most."""
     densities, shares = np.array([np.full(50, 0.5), np.ones(50)]), np.full(50, 0.02)
-    objective = Objective(densities, np.diag([0.0, 2.0]), shares, 0.0)
+    objective = Objective(densities, np.diag([0.0, 2.0]), shares, Prices(1.0, 0.0))
 
     assert_allclose(objective.best_few(1.0, 1e-3), [1 - 0.5**0.5, 0.5**0.5], atol=1e-4)

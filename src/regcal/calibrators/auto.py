@@ -19,7 +19,7 @@ from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.labels import known_below
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.sinh_arcsinh import SinhArcsinhCalibrator
-from regcal.calibrators.stack import Objective, StackCalibrator
+from regcal.calibrators.stack import Objective, Prices, StackCalibrator
 from regcal.calibrators.support import Support
 from regcal.calibrators.targets import Targets
 from regcal.calibrators.thresholds import points_over
@@ -55,13 +55,14 @@ _OF_COVARIATES: tuple[tuple[str, dict[str, Any]], ...] = (("conditional", {}),)
 _MANY_ROWS = 1000
 _FEWEST_ROWS = 10
 
-# What a CRPS as large as the first candidate's costs, in nats: 1 % of CRPS for 0.02 nats. With
-# prices of 0, 1, 2, 5 and 20, the log score of new rows was best with 2 on the half "choose" of
-# the development sets (benchmarks/quality.py), and CRPS as good as with any.
-_PRICES = {"balanced": 2.0, "log_score": 0.0, "crps": 1e4}
-
-# Which of log score and CRPS count with these prices.
-_COUNTED = {2.0: (0, 1), 0.0: (0,), 1e4: (1,)}
+# A balance of 1 % of CRPS for 0.02 nats. With prices of CRPS of 0, 1, 2, 5 and 20, the log score of
+# new rows was best with 2 on the half "choose" of the development sets (benchmarks/quality.py), and
+# CRPS as good as with any.
+_OBJECTIVES = {
+    "balanced": Prices(log_score=1.0, crps=2.0),
+    "log_score": Prices(log_score=1.0, crps=0.0),
+    "crps": Prices(log_score=0.0, crps=1.0),
+}
 
 # A candidate or an average is clearly better at this level of a paired t test of either score,
 # which comparisons share. Of 200 small worlds of benchmarks/harm.py, none lost log score and 1 %
@@ -99,7 +100,8 @@ class CandidateScore:
     crps : float
         Mean CRPS of the outcomes, over that of the first candidate.
     behind : float
-        By how much it is worse than the best candidate, in nats, each with 1 % of all.
+        By how much it is worse than the best candidate, in nats, each with 1 % of all; by CRPS
+        alone, in CRPS of the first candidate.
     standard_error : float
         Of `behind`, from paired differences.
     weight : float
@@ -159,7 +161,8 @@ class AutoCalibrator(Calibrator):
     chosen_ : str
         Name of the chosen candidate, or of those that are averaged, joined by " + ".
     gain_ : float
-        How much better the average is than the best candidate alone, in nats; 0 without one.
+        How much better the average is than the best candidate alone, in the units of `behind`; 0
+        without one.
     calibrator_ : Calibrator
         What was chosen, fitted on all rows.
 
@@ -214,8 +217,10 @@ class AutoCalibrator(Calibrator):
         best = min(self.scores_, key=lambda score: score.behind)
         if len(chosen) > 1:
             shares = [f"{score.weight:.0%} {score.name}" for score in chosen]
+            of_crps = self.objective == "crps"
+            gain = f"{self.gain_:.2%} of CRPS" if of_crps else f"{self.gain_:.3f} nats"
             return (
-                f"averages {', '.join(shares)}, which is {self.gain_:.3f} nats better than the "
+                f"averages {', '.join(shares)}, which is {gain} better than the "
                 f"best alone, {best.name}, log score {best.log_score:.3f}"
             )
         (alone,) = chosen
@@ -301,7 +306,7 @@ class AutoCalibrator(Calibrator):
                 for k, (name, one) in enumerate(candidates):
                     progress.step(f"comparing {name}, {k + 1} of {len(names)}")
                     answers.append(cross_fitted(one, rows, judged_parts, support))
-            judged = Judged.of(answers, rows, support, _PRICES[self.objective])
+            judged = Judged.of(answers, rows, support, _OBJECTIVES[self.objective])
             self.scores_, self.gain_ = judged.compare(names)
         used = [
             (one, score.weight)
@@ -326,8 +331,8 @@ class AutoCalibrator(Calibrator):
         self, *, with_covariates: bool, few_rows: bool = False
     ) -> list[tuple[str, Calibrator]]:
         """Return the candidates; those that look at covariates, if there are any, last."""
-        if self.objective not in _PRICES:
-            msg = f"objective must be one of {', '.join(_PRICES)}, got {self.objective!r}."
+        if self.objective not in _OBJECTIVES:
+            msg = f"objective must be one of {', '.join(_OBJECTIVES)}, got {self.objective!r}."
             raise ValueError(msg)
         if self.candidates is None:
             candidates = default_candidates(with_covariates, few_rows)
@@ -389,18 +394,17 @@ class Judged(WithoutCaches):
         Of CDFs and outcomes, times the root of the length that a point stands for; 0 where
         nobody knows on which side of the point an outcome lies.
     weights : ndarray of shape (n_rows,)
-    price : float
-        Of CRPS; see `Objective`.
+    prices : Prices
     """
 
     logs: Array
     differences: Array
     weights: Array
-    price: float
+    prices: Prices
 
     @classmethod
     def of(
-        cls, answers: Sequence[Predictions], rows: HeldOut, support: Support, price: float
+        cls, answers: Sequence[Predictions], rows: HeldOut, support: Support, prices: Prices
     ) -> "Judged":
         """Return the scores of predictions of what is behind outcomes seen through a support."""
         points = points_over(Targets.of_outcomes(rows.seen, rows.weights), support)
@@ -420,7 +424,7 @@ class Judged(WithoutCaches):
             for scores, one in zip((logs, differences), zip(*own, strict=True), strict=True):
                 scores.append(np.concatenate(one)[order])
         rows = rows.take(np.sort(np.concatenate([places for places, _ in answers[0]])))
-        return cls(np.stack(logs), np.nan_to_num(np.stack(differences)), rows.weights, price)
+        return cls(np.stack(logs), np.nan_to_num(np.stack(differences)), rows.weights, prices)
 
     @cached_property
     def tested_logs(self) -> Array:
@@ -451,14 +455,18 @@ class Judged(WithoutCaches):
         shares = self.weights / self.weights.sum()
         products = np.einsum("irg,jrg,r->ij", self.differences, self.differences, shares)
         densities = np.exp(self.tested_logs - self.tested_logs.max(axis=0))
-        return Objective(densities, products / self.unit, shares, self.price)
+        return Objective(densities, products / self.unit, shares, self.prices)
 
     def _log_score_and_crps(self, weights: Array) -> Array:
         """Return both parts of the objective of each row under an average, (2, n_rows)."""
         used = np.flatnonzero(weights)
         logs = self.tested_logs[used] + np.log(weights[used])[:, np.newaxis]
         crps = (np.tensordot(weights[used], self.differences[used], axes=1) ** 2).sum(axis=1)
-        return np.stack([np.logaddexp.reduce(logs, axis=0), -self.price * crps / self.unit])
+        return self._worth(np.logaddexp.reduce(logs, axis=0), crps)
+
+    def _worth(self, logs: Array, crps: Array) -> Array:
+        """Return both parts of the objective, the first axis, given log scores and CRPS."""
+        return np.stack([self.prices.log_score * logs, -self.prices.crps * crps / self.unit])
 
     def rows_of(self, weights: Array) -> Array:
         """Return the objective of each row under an average."""
@@ -470,7 +478,7 @@ class Judged(WithoutCaches):
         Both are tested by themselves: of long tails, a few rows that hardly any density foresaw
         hide in the sum what the CRPS of all rows shows.
         """
-        return self._log_score_and_crps(weights)[list(_COUNTED[self.price])]
+        return self._log_score_and_crps(weights)[self.prices.counted]
 
     def clearly_ahead(self, one: Array, other: Array) -> bool:
         """Return whether an average is clearly ahead of another in a score that counts.
@@ -503,9 +511,9 @@ class Judged(WithoutCaches):
         gain : float
             0 if a candidate is chosen alone.
         """
-        rows = self.tested_logs - self.price * self.crps / self.unit
+        rows = self._worth(self.tested_logs, self.crps).sum(axis=0)
         crps = np.average(self.crps, axis=1, weights=self.weights) / self.unit
-        most = 1.0 if self.price > 0 else np.inf
+        most = 1.0 if self.prices.crps > 0 else np.inf
         means = np.average(rows, axis=1, weights=self.weights)
         best = int(np.argmax(np.where(crps <= most, means, -np.inf)))
         few_rows = self.weights.sum() < _FEW_ROWS

@@ -109,8 +109,21 @@ class StackCalibrator(Calibrator):
 
 
 @dataclass(frozen=True)
+class Prices:
+    """What a nat of log score is worth, and what a CRPS as large as the first candidate's costs."""
+
+    log_score: float
+    crps: float
+
+    @property
+    def counted(self) -> list[int]:
+        """Which of log score and CRPS count, as numbers of both."""
+        return [k for k, price in enumerate((self.log_score, self.crps)) if price > 0]
+
+
+@dataclass(frozen=True)
 class Objective:
-    """What the weights of an average are to maximise: its log score less a price on its CRPS.
+    """What the weights of an average are to maximise: its log score less its CRPS, at some prices.
 
     Both scores belong to rows that none of the candidates has learnt from. The log score is concave
     in the weights, the CRPS a convex quadratic.
@@ -124,24 +137,25 @@ class Objective:
         candidate: weights @ crps @ weights is the relative CRPS of an average.
     shares : ndarray of shape (n_rows,)
         Weights of rows, which sum to 1.
-    price : float
-        In nats, of a CRPS as large as the first candidate's.
+    prices : Prices
     """
 
     densities: Array
     crps: Array
     shares: Array
-    price: float
+    prices: Prices
 
     def __call__(self, weights: Array) -> float:
         """Return the objective, up to a constant."""
         mixed = np.maximum(weights @ self.densities, np.finfo(float).tiny)
-        return float(self.shares @ np.log(mixed) - self.price * weights @ self.crps @ weights)
+        log_score, crps = self.shares @ np.log(mixed), weights @ self.crps @ weights
+        return float(self.prices.log_score * log_score - self.prices.crps * crps)
 
     def gradient(self, weights: Array) -> Array:
         """Return its derivative by the weights."""
         mixed = np.maximum(weights @ self.densities, np.finfo(float).tiny)
-        return self.densities @ (self.shares / mixed) - 2.0 * self.price * self.crps @ weights
+        log_score, crps = self.densities @ (self.shares / mixed), 2.0 * self.crps @ weights
+        return self.prices.log_score * log_score - self.prices.crps * crps
 
     def of(self, used: np.ndarray) -> "Objective":
         """Return the objective of some candidates."""
