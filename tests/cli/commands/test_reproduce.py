@@ -44,3 +44,18 @@ def test_the_command_tells_of_bostons_problem_before_it_starts(data, tmp_path, m
     lines = CliRunner().invoke(app, command).stderr.splitlines()
 
     assert lines[:2] == ["boston is left out. Get mlxtend.", "Note: an ethical problem"]
+
+
+def test_a_study_that_is_interrupted_says_how_to_go_on(data, tmp_path, monkeypatch):
+    """Its rows are kept, and the same command goes on with them."""
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(reproduce, "load_datasets", lambda tell: data)
+    monkeypatch.setattr(reproduce, "run_study", interrupted)
+    found = CliRunner().invoke(app, ["reproduce", "uci", str(tmp_path / "rows.csv"), "--quick"])
+
+    assert found.exit_code != 0
+    assert found.stderr.startswith("Stopped.")
+    assert "the same command goes on" in found.stderr

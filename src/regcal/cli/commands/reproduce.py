@@ -44,7 +44,7 @@ def uci(
 ) -> None:
     """Run the paper's study on five data sets, or go on with a run that was stopped.
 
-    Each row is on the disk as soon as it is known. Afterwards: regcal reproduce tables.
+    Rows are on the disk as soon as their fold is finished. Afterwards: regcal reproduce tables.
 
     [bold]Examples[/bold]
 
@@ -56,8 +56,12 @@ def uci(
 
     data = _noted(lambda: reproduce.load_datasets(tell=note))
     study = reproduce.QUICK if quick else reproduce.FULL
-    with _bar() as progress:
-        rows = reproduce.run_study(results, study, data=data, n_jobs=jobs, progress=progress)
+    try:
+        with _bar() as progress:
+            rows = reproduce.run_study(results, study, data=data, n_jobs=jobs, progress=progress)
+    except KeyboardInterrupt:
+        note(f"Stopped. {results} keeps the folds that were finished: the same command goes on.")
+        raise
     note(f"{results} holds all {len(rows)} cells. Next: regcal reproduce tables {results}")
 
 
