@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import stats
 
 import regcal
 from regcal.calibrators.cells import Points
@@ -100,7 +101,7 @@ def regcal_gamma(levels):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"index": "mode"}, 'index must be "median" or "mean", got \'mode\''),
+        ({"index": "mode"}, 'index must be "auto", "median" or "mean", got \'mode\''),
         ({"thresholds": 3}, "at least 4 thresholds, got 3"),
         ({"bandwidth": 0.0}, "bandwidth must be a positive share .* got 0.0"),
         ({"bandwidth": np.nan}, "bandwidth must be a positive share .* got nan"),
@@ -157,3 +158,41 @@ def test_counts_of_rows_that_all_differ_keep_their_shares(rng):
     shares = (y[:, np.newaxis] <= k).mean(axis=0)
     errors = np.sqrt(shares * (1 - shares) / 600)
     assert (np.abs(new.cdf(k[np.newaxis, :]).mean(axis=0) - shares) < errors).all()
+
+
+def two_sided(rng, n):
+    """Return draws whose median tells nothing of their mean, which outcomes follow."""
+    mean = rng.uniform(-2.0, 2.0, n)
+    draws = np.concatenate([rng.normal(0.0, 0.3, (n, 11)), np.tile(2.2 * mean, (10, 1)).T], axis=1)
+    return regcal.Samples(draws), mean + 0.3 * rng.normal(size=n)
+
+
+def test_rows_are_ordered_by_what_tells_more(rng):
+    """By the mean where the median is noise; by the median where both have one order."""
+    dist, y = two_sided(rng, 600)
+    cal = IsotonicCalibrator().fit(dist, y)
+    fixed = IsotonicCalibrator(index="mean").fit(dist, y)
+
+    assert cal.index_ == "mean"
+    assert_allclose(cal.transform(dist[:5]).cdf(0.3), fixed.transform(dist[:5]).cdf(0.3))
+    normal = regcal.Normal(y, np.ones(600))
+    assert IsotonicCalibrator().fit(normal, y + rng.normal(size=600)).index_ == "median"
+
+
+def test_a_bandwidth_of_ones_own_leaves_the_index_to_be_chosen(rng):
+    """The better one for this bandwidth."""
+    dist, y = two_sided(rng, 600)
+
+    assert IsotonicCalibrator(bandwidth=0.05).fit(dist, y).index_ == "mean"
+
+
+def test_rows_without_a_mean_are_ordered_by_their_median(rng):
+    """A Cauchy distribution has none."""
+    place = rng.uniform(-2.0, 2.0, 300)
+    dist, y = regcal.ScipyDistribution(stats.cauchy(loc=place)), place + 0.3 * rng.normal(size=300)
+    by_mean, by_median = (
+        IsotonicCalibrator(index=one).fit(dist, y).transform(dist[:5]).cdf(0.0)
+        for one in ("mean", "median")
+    )
+
+    assert_allclose(by_mean, by_median)
