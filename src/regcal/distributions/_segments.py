@@ -8,13 +8,10 @@ import numpy as np
 
 from regcal._validation import Array
 from regcal.distributions.base import Distribution
-from regcal.distributions.primitives import CANCELLED, mass_between
+from regcal.distributions.primitives import CANCELLED, FAR_TAIL, mass_between
 from regcal.maps.members import Members
 
 Reweight = Callable[[Distribution, Array], Array]
-
-# Below this mass a difference of tails is formed in log space.
-SMALL = 1e-290
 
 
 @dataclass(frozen=True)
@@ -42,7 +39,7 @@ class BaseMasses:
         tails[:, 1:-1] = dist._signed_tail(np.atleast_2d(thresholds))
         masses = mass_between(tails[:, :-1], tails[:, 1:])
         sizes = np.abs(tails)
-        least = np.maximum(CANCELLED * np.maximum(sizes[:, :-1], sizes[:, 1:]), SMALL)
+        least = np.maximum(CANCELLED * np.maximum(sizes[:, :-1], sizes[:, 1:]), FAR_TAIL)
         short = masses < least
         if thresholds.ndim > 1 and short.any():
             # a segment without width has no mass, and nothing more is to be known of it

@@ -24,6 +24,8 @@ from regcal._inspection import notebook_card
 from regcal._random import RandomState, as_generator
 from regcal._validation import Array, as_float_array, check_coverage, refuse_masked
 from regcal.distributions.primitives import (
+    FAR_TAIL,
+    LOG_SQRT_2PI,
     Primitives,
     log_normal_density,
     mass_between,
@@ -429,6 +431,28 @@ class ProbitDistribution(Distribution):
 
     def _signed_tail(self, points: Array) -> Array:
         return signed_tails(self._probit(points))
+
+
+class SidedDistribution(Distribution):
+    """A distribution that knows its cdf, sf and density better than its probit."""
+
+    @abstractmethod
+    def _sides_and_density(self, points: Array) -> Array: ...
+
+    def _probit_and_logslope(self, points: Array) -> tuple[Array, Array]:
+        lower, upper, density = self._sides_and_density(points)
+        tail = np.minimum(lower, upper)
+        distance = ndtri(tail)
+        z = np.where(lower < upper, distance, -distance)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            # nothing is known of a slope that is not a number
+            slope = np.fmax(np.log(density) + (0.5 * z * z + LOG_SQRT_2PI), -np.inf)
+        far = tail < FAR_TAIL
+        if far.any():
+            rows = np.flatnonzero(far.any(axis=1))
+            own = points if len(points) == 1 else points[rows]
+            z[rows], slope[rows] = self._take(rows)._far_probit_and_logslope(own)
+        return z, slope
 
 
 def checked_base(dist: Any) -> Distribution:

@@ -23,8 +23,8 @@ from regcal.distributions._quadrature import (
     thinned,
 )
 from regcal.distributions._roots import solve_between
-from regcal.distributions.base import Distribution
-from regcal.distributions.primitives import joined_kinks
+from regcal.distributions.base import Distribution, SidedDistribution
+from regcal.distributions.primitives import FAR_TAIL, joined_kinks
 from regcal.distributions.stacked import joint
 from regcal.maps.members import Members
 
@@ -94,11 +94,7 @@ def _grouped(
     return groups
 
 
-# Tails below this are summed as logarithms.
-_FAR_TAIL = 1e-290
-
-
-class Mixture(Distribution):
+class Mixture(SidedDistribution):
     """Weighted averages of several predictive distributions, row by row.
 
     Parameters
@@ -286,17 +282,26 @@ class Mixture(Distribution):
         lower, upper = self._sum(ndtr(z)), self._sum(ndtr(-z))
         tail = np.minimum(lower, upper)
         distance = ndtri(tail)
-        far = tail < _FAR_TAIL
+        far = tail < FAR_TAIL
         if far.any():
             logs = np.minimum(self._log_sum(log_ndtr(z)), self._log_sum(log_ndtr(-z)))
             distance = np.where(far, ndtri_exp(np.minimum(logs, 0.0)), distance)
         return np.where(lower < upper, distance, -distance)
 
     def _sum(self, values: Array) -> Array:
-        """Return the weighted sum of what components say, (n_parts, n_rows, n_points)."""
-        return reduce(np.add, self._weights * values)
+        """Return the weighted sum of what components say, (..., n_parts, n_rows, n_points)."""
+        return np.add.reduce(self._weights * values, axis=-3)
 
-    def _probit_and_logslope(self, points: Array) -> tuple[Array, Array]:
+    def _sides_and_density(self, points: Array) -> Array:
+        parts = []
+        for group in self._groups:
+            told = group.ask("_sides_and_density", points)
+            told *= group.weights
+            parts.append(told[:, 0] if len(group.weights) == 1 else np.add.reduce(told, axis=1))
+        return reduce(np.add, parts)
+
+    def _far_probit_and_logslope(self, points: Array) -> tuple[Array, Array]:
+        # from the probits of the components
         z, logslope = self._ask("_probit_and_logslope", points)
         own = self._probit_of(z)
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):

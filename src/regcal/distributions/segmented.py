@@ -22,7 +22,6 @@ from regcal.distributions._quadrature import (
 )
 from regcal.distributions._roots import solve_increasing
 from regcal.distributions._segments import (
-    SMALL,
     BaseMasses,
     JoinedReweighting,
     Reweight,
@@ -32,13 +31,13 @@ from regcal.distributions._segments import (
     share_behind,
     with_open_ends,
 )
-from regcal.distributions.base import Distribution
+from regcal.distributions.base import Distribution, SidedDistribution
 from regcal.distributions.primitives import (
     CANCELLED,
+    FAR_TAIL,
     LOG_HALF,
     joined_kinks,
     log_difference,
-    log_normal_density,
     mass_between,
     outermost,
 )
@@ -69,7 +68,7 @@ def _support(dist: Distribution) -> Array:
     return dist._from_probit(np.array([[-np.inf, np.inf]]))
 
 
-class Segmented(Distribution):
+class Segmented(SidedDistribution):
     """A base distribution whose segments between thresholds carry new masses.
 
     Parameters
@@ -243,7 +242,7 @@ class Segmented(Distribution):
 
         These are slow. Which way a row goes does not depend on the rows beside it.
         """
-        lower, upper = self._masses_beside(points, segments)
+        lower, upper = self._masses_beside(points, segments, self.base._signed_tail(points))
         if self._lost.any():
             lost = np.flatnonzero(self._lost)
             own = points if len(points) == 1 else points[lost]
@@ -251,11 +250,15 @@ class Segmented(Distribution):
             lower[lost], upper[lost] = np.exp(logs[0]), np.exp(logs[1])
         return lower, upper
 
-    def _masses_beside(self, points: Array, segments: np.ndarray) -> tuple[Array, Array]:
-        """Return the mass below points and above them: of whole segments, and within their own."""
+    def _masses_beside(
+        self, points: Array, segments: np.ndarray, here: Array
+    ) -> tuple[Array, Array]:
+        """Return the mass below points and above them: of whole segments, and within their own.
+
+        The base has signed tails `here`.
+        """
         table = self._table.take(self._places(segments), axis=1)
         start, end, mass, new, below, above, low, high = table
-        here = self.base._signed_tail(points)
         shares = mass_between(start, here) / mass, mass_between(here, end) / mass
         if self.uniform:
             even, behind = self._even(segments), share_behind(points, low, high)
@@ -274,22 +277,38 @@ class Segmented(Distribution):
         lower, upper = self._sides(points, self._segment(points))
         return np.where(upper < lower, -upper, lower)
 
-    def _probit(self, points: Array) -> Array:
-        return self._probit_in(points, self._segment(points))
-
-    def _probit_and_logslope(self, points: Array) -> tuple[Array, Array]:
-        segments = self._segment(points)
-        z = self._probit_in(points, segments)
+    def _sides_and_density(self, points: Array) -> Array:
+        segments, base = self._segment(points), self.base._sides_and_density(points)
+        here = np.where(base[1] < base[0], -base[1], base[0])
+        told = np.empty(base.shape)
+        told[:2] = self._masses_beside(points, segments, here)
         with np.errstate(invalid="ignore"):
-            slope = self._logpdf_in(points, segments) - log_normal_density(z)
-        return z, np.where(np.isnan(slope), -np.inf, slope)
+            density = np.multiply(self._at(self._heights[0], segments), base[2], out=told[2])
+        if self._even_segments.any():
+            low, high = self._ends_of(segments)
+            inside = (points >= low) & (points <= high)
+            density += np.where(inside, self._at(self._heights[1], segments), 0.0)
+        if self._lost.any():
+            lost = np.flatnonzero(self._lost)
+            own = points if len(points) == 1 else points[lost]
+            part = self._take(lost)
+            told[:, lost] = np.exp([*part._log_tails(own), part._logpdf(own)])
+        return told
 
-    def _probit_in(self, points: Array, segments: np.ndarray) -> Array:
-        lower, upper = self._sides(points, segments)
+    @cached_property
+    def _heights(self) -> tuple[Array, Array]:
+        """What the base's density is multiplied by, and the density where that is even."""
+        even = self._even_segments
+        with np.errstate(over="ignore"):
+            heights = np.exp(self._log_heights)
+        return np.where(even, 0.0, heights), np.where(even, heights, 0.0)
+
+    def _probit(self, points: Array) -> Array:
+        lower, upper = self._sides(points, self._segment(points))
         tail = np.minimum(lower, upper)
         distance = ndtri(tail)
         z = np.where(lower < upper, distance, -distance)
-        far = (tail < SMALL) & np.isfinite(points)
+        far = (tail < FAR_TAIL) & np.isfinite(points)
         if far.any():
             rows = np.flatnonzero(far.any(axis=1))
             logs = self._take(rows)._log_tails(points if len(points) == 1 else points[rows])
@@ -371,9 +390,7 @@ class Segmented(Distribution):
         return np.where(log_new > -np.inf, heights, -np.inf)
 
     def _logpdf(self, points: Array) -> Array:
-        return self._logpdf_in(points, self._segment(points))
-
-    def _logpdf_in(self, points: Array, segments: np.ndarray) -> Array:
+        segments = self._segment(points)
         height, even = self._at(self._log_heights, segments), self._even(segments)
         low, high = self._ends_of(segments)
         inside = (points >= low) & (points <= high) & (height > -np.inf)
