@@ -124,16 +124,17 @@ def solve_between(
     solution, function = np.empty(low.shape), function_of(None)
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         for step in range(_MAX_STEPS):
-            left = ~np.all(search.settled, axis=1)
-            n_left = np.count_nonzero(left)
-            if n_left == 0:
-                break
-            if 2 * n_left < len(rows):
-                # the others have what they need
-                solution[rows] = search.point
-                rows = rows[left]
-                search.keep(left)
-                function = function_of(rows)
+            if np.count_nonzero(search.settled):
+                left = ~np.all(search.settled, axis=1)
+                n_left = np.count_nonzero(left)
+                if n_left == 0:
+                    break
+                if 2 * n_left < len(rows):
+                    # the others have what they need
+                    solution[rows] = search.point
+                    rows = rows[left]
+                    search.keep(left)
+                    function = function_of(rows)
             search.move(*function(search.point), by_newton=step < _SLOW_STEPS)
     solution[rows] = search.point
     return solution
@@ -143,7 +144,7 @@ class _Search:
     """Points on their way to where functions reach targets, between bounds; (n_rows, n_points)."""
 
     def __init__(self, targets: Array, low: Array, high: Array, start: Array) -> None:
-        self.low, self.high = low, high
+        self.low, self.high = low.copy(), high.copy()
         self.point = np.minimum(np.maximum(start, low), high)
         self.targets = for_rows(targets, len(low))
         self.unit = 1.0 + np.abs(self.targets)
@@ -158,23 +159,24 @@ class _Search:
 
     def move(self, values: Array, logslopes: Array, *, by_newton: bool) -> None:
         """Go to the next points, from values and the logs of slopes at these."""
-        point, low, high = self.point, self.low, self.high
+        point, low, high, done = self.point, self.low, self.high, self.settled
         error = values - self.targets
-        missed = np.abs(error) / self.unit
         newton = point - error * np.exp(-logslopes)
-        low, high = np.where(error < 0, point, low), np.where(error > 0, point, high)
-        done = self.settled
+        np.copyto(low, point, where=error < 0)
+        np.copyto(high, point, where=error > 0)
         inside = (newton > low) & (newton < high) if by_newton else np.zeros(done.shape, dtype=bool)
+        missed = np.abs(error) / self.unit
         close = missed <= _LAST_STEP
-        if close.any():
+        if np.count_nonzero(close):
             # where slopes are smooth, a step leaves the square of the share that the last one left
             ahead = np.where(inside, missed * (missed / self.before) ** 2, missed)
             done = done | (close & (ahead <= _TOLERANCE))
-        if not inside.all():
+        if np.count_nonzero(inside) < inside.size:
             done = done | (high - low <= self.spacing)
             newton = np.where(inside, newton, np.where(done, point, _middle(low, high)))
-        self.point = np.where(self.settled, point, newton) if self.settled.any() else newton
-        self.low, self.high, self.before, self.settled = low, high, missed, done
+        if np.count_nonzero(self.settled):
+            newton = np.where(self.settled, point, newton)
+        self.point, self.before, self.settled = newton, missed, done
 
 
 def _middle(low: Array, high: Array) -> Array:
