@@ -145,7 +145,7 @@ class Mixture(SidedDistribution):
             )
             raise ValueError(msg)
         totals = array.sum(axis=1, keepdims=True)
-        if (array < 0).any() or (np.abs(totals - 1) > 1e-6).any():
+        if np.count_nonzero(array < 0) or np.count_nonzero(np.abs(totals - 1) > 1e-6):
             msg = "weights must be non-negative and sum to 1. Divide them by their sum."
             raise ValueError(msg)
         return array / totals
