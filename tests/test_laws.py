@@ -157,6 +157,19 @@ def test_tails_are_complementary(dist):
     assert_allclose(ndtr(dist.probit(grid)), cdf, rtol=1e-9)
 
 
+@over(DRAWN)
+def test_sides_and_density_at_once_are_those_asked_one_by_one(dist):
+    """What averages search with is what they answer with, at kinks and near the ends too."""
+    grid = np.concatenate([dist.ppf(LEVELS), grid_of(dist)], axis=1)
+    told = dist._sides_and_density(grid)
+
+    for values, method in zip(told, ("cdf", "sf", "pdf"), strict=True):
+        assert_allclose(values, getattr(dist, method)(grid), rtol=1e-9, err_msg=method)
+    z, logslope = dist._probit_and_logslope(grid)
+    assert_allclose(z, dist.probit(grid), rtol=1e-9, atol=1e-12)
+    assert_allclose(logslope, dist.logslope(grid), rtol=1e-9, atol=1e-12)
+
+
 @over([case for case in DRAWN if case.everywhere and case.exact_tails])
 def test_tails_thirty_deviations_out(case, dist):
     """Far out, log tails are finite and fall at the rate that the density says."""

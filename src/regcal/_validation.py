@@ -81,7 +81,7 @@ def _first_odd(array: np.ndarray) -> np.ndarray | None:
 def check_finite(array: Array, name: str) -> Array:
     """Return `array` if all its values are finite, otherwise name the first that is not."""
     finite = np.isfinite(array)
-    if not finite.all():
+    if np.count_nonzero(finite) < finite.size:
         bad = ~finite
         first = tuple(int(i) for i in np.argwhere(bad)[0])
         place = first[0] if len(first) == 1 else first
@@ -194,7 +194,7 @@ def weights_of_rows(sample_weight: ArrayLike | None, n_rows: int) -> Array:
 
 def check_positive(array: Array, name: str) -> Array:
     """Return `array` if it is positive everywhere, otherwise name the first value that is not."""
-    if (array <= 0).any():
+    if np.count_nonzero(array <= 0):
         first = tuple(int(i) for i in np.argwhere(array <= 0)[0])
         place = first[0] if len(first) == 1 else first
         msg = (

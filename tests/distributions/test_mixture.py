@@ -7,9 +7,11 @@ import scipy.stats
 import scoringrules
 from numpy.testing import assert_allclose
 from rows import GRID
+from sklearn.isotonic import IsotonicRegression
 
 import regcal
-from regcal.calibrators.one_vs_rest import Reweighting
+from regcal.calibrators.isotonic import IndexCoordinates, IndexTable
+from regcal.calibrators.one_vs_rest import ColumnMaps, Reweighting, SegmentCounts
 from regcal.distributions import Segmented, Transformed
 from regcal.distributions._quadrature import integrate
 from regcal.maps import Axis, PiecewiseMap, RowLines, ScaleMap, Surface
@@ -83,7 +85,7 @@ def _surface(shift, axis=LINEAR, ends=(-np.inf, np.inf), factor=1.0, height=0.4)
 
 def _piecewise(shift, count):
     knots = np.linspace(-2.0, 2.0, count)
-    return PiecewiseMap.with_slopes(knots, np.linspace(0.5 + shift, 1.5, count), start=-2.0)
+    return PiecewiseMap.with_slopes(knots, 1.0 + shift + 0.6 * np.sin(2.0 * knots), start=-2.0)
 
 
 def _segmented(base, shift, uniform):
@@ -103,6 +105,27 @@ def _binary(base, shift, uniform):
     return Segmented(base, thresholds, Reweighting(maps), uniform=uniform)
 
 
+def _isotonic(base, shift):
+    """Return segments with lines through knots, of other numbers in each part."""
+    p, rate = np.linspace(0.0, 1.0, 8 + int(20 * shift)), np.array([0.0, 0.3, 0.25, 0.9])
+    columns = [np.interp(p, np.linspace(0, 1, 4), rate * (1.0 - 0.1 * k) + shift) for k in range(4)]
+    labels = np.clip(columns, 0.0, 1.0)
+    counts = SegmentCounts(np.log(np.tile(p + 1e-3, (4, 1)) / 1.1), labels, np.ones((4, len(p))))
+    maps = ColumnMaps(IsotonicRegression(out_of_bounds="clip"), counts)
+    thresholds = np.array([-1.0, 0.5 + shift, 2.0])
+    return Segmented(base, thresholds, Reweighting(maps))
+
+
+def _index_table(base, k):
+    """Return segments whose masses go by the median, of other numbers in each part."""
+    thresholds = np.linspace(-2.0, 1.5, 4 + k % 2)
+    masses = np.random.default_rng(k).dirichlet(np.ones(len(thresholds) + 1), size=6 + k)
+    masses[0, 1] = 0.0
+    coordinates = IndexCoordinates(thresholds, "median", LINEAR, 0.0)
+    table = IndexTable(coordinates, np.linspace(-1.0, 1.0, 6 + k), masses, 0.1 + 0.1 * k)
+    return Segmented(base, thresholds, table, uniform=True)
+
+
 def _quantiles(base):
     levels = [0.1, 0.4, 0.9]
     # read as one batch is, so that there is one way to read all of them
@@ -115,7 +138,8 @@ PARTS = {
     "quantiles": lambda base, k: _quantiles(base),
     "scale": lambda base, k: Transformed(base, ScaleMap(1.0 + 0.3 * k)),
     "lines": lambda base, k: Transformed(base, RowLines(np.full(3, 0.3 * k), np.full(3, 1.0 + k))),
-    "pit": lambda base, k: Transformed(base, _piecewise(0.1 * k, 4 + k)),
+    "pit": lambda base, k: Transformed(base, _piecewise(0.1 * k, 5)),
+    "unequal pit": lambda base, k: Transformed(base, _piecewise(0.1 * k, 4 + k)),
     "surface": lambda base, k: Transformed(base, _surface(0.25 * k, factor=1.0 + 0.1 * k)),
     "axes": lambda base, k: Transformed(base, _surface(0.25 * k, [LINEAR, Axis(0.5, 2.0)][k % 2])),
     "ends": lambda base, k: Transformed(
@@ -125,6 +149,8 @@ PARTS = {
     "segments": lambda base, k: _segmented(base, 0.1 * k, uniform=False),
     "uniform": lambda base, k: _segmented(base, 0.1 * k, uniform=True),
     "binary": lambda base, k: _binary(base, 0.1 * k, uniform=False),
+    "isotonic maps": lambda base, k: _isotonic(base, 0.1 * k),
+    "index": _index_table,
     "unequal": lambda base, k: _unequal(base, 4 + k, uniform=False),
     "unequal and uniform": lambda base, k: _unequal(base, 6 - k, uniform=True),
     "twice": lambda base, k: Transformed(_binary(base, 0.1 * k, uniform=True), ScaleMap(2.0 + k)),
@@ -145,6 +171,9 @@ def test_components_that_are_asked_at_once_say_what_each_says(kind, rng):
         said = np.stack([getattr(part, method)(points) for part in parts], axis=-1)
         wanted = (said * weights[:, np.newaxis, :]).sum(axis=-1)
         assert_allclose(getattr(dist, method)(points), wanted, rtol=1e-12)
+    probits = np.array([[-4.0, -0.3, 0.7, 2.5]])
+    quantiles = dist._groups[0].ask("_from_probit", probits)
+    assert_allclose(quantiles, [part.from_probit(probits) for part in parts], rtol=1e-11)
     means, variances = (np.stack([getattr(p, m)() for p in parts], 1) for m in ("mean", "var"))
     mean = (weights * means).sum(axis=1)
     assert_allclose(dist.mean(), mean, rtol=1e-9, atol=1e-9)

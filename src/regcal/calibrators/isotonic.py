@@ -5,7 +5,7 @@ distribution: nothing else is assumed (Henzi, Ziegel and Gneiting, 2021; on the 
 Walz, Henzi, Ziegel and Gneiting, 2024).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -24,6 +24,7 @@ from regcal.calibrators.thresholds import dense_thresholds
 from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Segmented
 from regcal.maps import Axis
+from regcal.maps.members import Members
 
 # Cells of the index over the range of outcomes, or up to twice as many; groups of rows of nearly
 # equal index.
@@ -144,6 +145,38 @@ class IndexTable:
         with np.errstate(divide="ignore"):
             learnt = np.log((1.0 - self.share) * self.at(self.coordinates.index_of(base)))
         return np.logaddexp(learnt, np.log(self.share) + log_p)
+
+    @classmethod
+    def joined(
+        cls, parts: Sequence["IndexTable"], counts: Sequence[int], members: Members
+    ) -> "JoinedIndexTables | None":
+        """Return the tables of all rows, if they order them by the same."""
+        if len({part.coordinates.index for part in parts}) > 1:
+            return None
+        return JoinedIndexTables(tuple(parts), members)
+
+
+@dataclass(frozen=True)
+class JoinedIndexTables:
+    """Tables of masses by index, each for the rows that are its own."""
+
+    tables: tuple[IndexTable, ...]
+    members: Members
+
+    def take(self, rows: np.ndarray) -> "JoinedIndexTables":
+        """Return the tables of some rows."""
+        return JoinedIndexTables(self.tables, self.members.take(rows))
+
+    def __call__(self, base: Distribution, log_p: Array) -> Array:
+        """Return log masses of segments, given those of the base."""
+        index, learnt = self.tables[0].coordinates.index_of(base), np.zeros(log_p.shape)
+        for table, rows in self.members.each(self.tables):
+            masses = table.at(index[rows])
+            # segments that make up the number stand before the last
+            learnt[rows, : masses.shape[1] - 1], learnt[rows, -1] = masses[:, :-1], masses[:, -1]
+        share = self.members.repeated([[table.share] for table in self.tables])
+        with np.errstate(divide="ignore"):
+            return np.logaddexp(np.log((1.0 - share) * learnt), np.log(share) + log_p)
 
 
 class IsotonicCalibrator(Calibrator):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.base import clone
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.validation import has_fit_parameter
 
+from regcal._caching import WithoutCaches
 from regcal._validation import Array, as_float_array
 from regcal.binary import BetaCalibrator, BinaryMap
 from regcal.calibrators.base import Calibrator
@@ -32,6 +34,7 @@ from regcal.distributions import Distribution, Segmented
 from regcal.distributions.primitives import LOG_HALF
 from regcal.distributions.segmented import log_segment_masses
 from regcal.maps.members import Members
+from regcal.maps.spline import count_reached
 
 # Cells in which masses are counted are as wide as 1 / 64 of log p. Maps of other packages that take
 # weights always see them: one that jumps from row to row would tell whether rows were merged.
@@ -150,7 +153,7 @@ class SegmentCounts:
         return float(self.trials[0].sum())
 
 
-def joined_by_base(masses: Array, log_p: Array, n_trials: float) -> Array:
+def joined_by_base(masses: Array, log_p: Array, n_trials: float | Array) -> Array:
     """Return logs of masses that so many trials gave, after one more distributed as the base says.
 
     It keeps masses positive where those of the base are.
@@ -160,7 +163,7 @@ def joined_by_base(masses: Array, log_p: Array, n_trials: float) -> Array:
     return np.logaddexp(log_masses, log_p) - np.log1p(n_trials)
 
 
-class ColumnMaps:
+class ColumnMaps(WithoutCaches):
     """One fitted copy of any binary calibrator per union of segments."""
 
     def __init__(self, binary: Any, counts: SegmentCounts) -> None:
@@ -191,10 +194,31 @@ class ColumnMaps:
         rates = np.clip(np.stack(columns, axis=1), 0.0, 1.0)
         return joined_by_base(rates, log_p, self.n_trials)
 
+    @cached_property
+    def knots(self) -> Array | None:
+        """Places, heights and slopes after them, (3, n_unions, n_knots), if all are such lines.
+
+        The last knot, which has no slope, is repeated where there are fewer.
+        """
+        if not all(map(_is_line, self.maps)):
+            return None
+        lines = [(one.X_thresholds_, one.y_thresholds_) for one in self.maps]
+        knots = np.zeros((3, len(lines), max(len(x) for x, _ in lines)))
+        for column, (x, y) in enumerate(lines):
+            knots[0, column], knots[1, column] = x[-1], y[-1]
+            knots[:2, column, : len(x)] = x, y
+            knots[2, column, : len(x) - 1] = np.diff(y) / np.diff(x)
+        return knots
+
+
+def _is_line(binary: Any) -> bool:
+    """Return whether a map is a line through knots, level beyond them."""
+    return type(binary) is IsotonicRegression and binary.out_of_bounds == "clip"
+
 
 def _predicted(binary: Any, p: Array) -> Array:
     """Return what a fitted map makes of probabilities, (n_rows,)."""
-    if type(binary) is IsotonicRegression and binary.out_of_bounds == "clip":
+    if _is_line(binary):
         # the same line through its knots, without checks that take as long as a model for a row
         return np.interp(p, binary.X_thresholds_, binary.y_thresholds_)
     return as_float_array(binary.predict(p[:, np.newaxis]), "predictions").ravel()
@@ -237,12 +261,16 @@ class Reweighting:
         return self.maps.predict_log_columns(log_p)
 
     @classmethod
-    def joined(cls, parts: Sequence["Reweighting"], members: Members) -> "RowMaps | None":
-        """Return the maps of all rows, if there is one class of them that is ours."""
-        first = parts[0].maps
-        if not isinstance(first, BinaryMap) or any(type(p.maps) is not type(first) for p in parts):
+    def joined(
+        cls, parts: Sequence["Reweighting"], counts: Sequence[int], members: Members
+    ) -> "RowMaps | RowKnots | None":
+        """Return the maps of all rows, if they can be asked at once."""
+        maps = [part.maps for part in parts]
+        if len(set(counts)) > 1 or len({type(one) for one in maps}) > 1:
             return None
-        return RowMaps(first, members.stacked([part.maps.coefficients_ for part in parts]))
+        if isinstance(maps[0], BinaryMap):
+            return RowMaps(maps[0], members.stacked([one.coefficients_ for one in maps]))
+        return RowKnots.of(maps, members) if isinstance(maps[0], ColumnMaps) else None
 
 
 @dataclass(frozen=True)
@@ -266,6 +294,49 @@ class RowMaps:
     def __call__(self, base: Distribution, log_p: Array) -> Array:
         """Return log calibrated masses, (n_rows, n_segments)."""
         return self.binary.log_rates(log_p, self.coefficients)
+
+
+@dataclass(frozen=True)
+class RowKnots:
+    """Lines through knots with their own for each row, as `Segmented` takes them.
+
+    Parameters
+    ----------
+    knots : ndarray of shape (n_rows, 3, n_segments, n_knots)
+        See `ColumnMaps.knots`.
+    n_trials : ndarray of shape (n_rows, 1)
+    """
+
+    knots: Array
+    n_trials: Array
+
+    @classmethod
+    def of(cls, maps: Sequence[ColumnMaps], members: Members) -> "RowKnots | None":
+        """Return the lines of all rows, if all maps are lines."""
+        parts = [one.knots for one in maps]
+        width = max(0 if part is None else part.shape[-1] for part in parts)
+        knots = []
+        for part in parts:
+            if part is None:
+                return None
+            last = np.broadcast_to(part[..., -1:], (*part.shape[:2], width - part.shape[-1]))
+            knots.append(np.concatenate([part, last], axis=-1))
+        n_trials = members.repeated([[one.n_trials] for one in maps])
+        return cls(members.stacked(knots), n_trials)
+
+    def take(self, rows: np.ndarray) -> "RowKnots":
+        """Return the lines of some rows."""
+        return RowKnots(self.knots[rows], self.n_trials[rows])
+
+    def __call__(self, base: Distribution, log_p: Array) -> Array:
+        """Return log calibrated masses, (n_rows, n_segments)."""
+        n_knots = self.knots.shape[-1]
+        x, y, slope = (self.knots[:, k].reshape(-1, n_knots) for k in range(3))
+        p = np.maximum(np.exp(log_p).reshape(-1, 1), x[:, :1])
+        last = count_reached(x[:, 1:], p) + np.arange(0, x.size, n_knots)[:, np.newaxis]
+        rates = slope.ravel().take(last) * (p - x.ravel().take(last)) + y.ravel().take(last)
+        rates = np.minimum(np.maximum(rates, 0.0), 1.0).reshape(log_p.shape)
+        return joined_by_base(rates, log_p, self.n_trials)
 
 
 class OneVsRestCalibrator(Calibrator):

@@ -120,46 +120,63 @@ def solve_between(
     -------
     ndarray of shape (n_rows, n_points)
     """
-    point = np.minimum(np.maximum(start, low), high)
-    solution, rows, function = np.empty(point.shape), np.arange(len(point)), function_of(None)
-    targets = for_rows(targets, len(point))
-    unit = 1.0 + np.abs(targets)
-    spacing = 4 * _EPS * np.maximum(np.abs(low), np.abs(high))
-    settled, before = high - low <= spacing, np.full(point.shape, _TOLERANCE)
-    for step in range(_MAX_STEPS):
-        unsettled = ~settled
-        left = unsettled.any(axis=1)
-        n_left = np.count_nonzero(left)
-        if n_left == 0:
-            break
-        if 2 * n_left < len(rows):
-            # the others have what they need
-            solution[rows] = point
-            rows = rows[left]
-            function = function_of(rows)
-            point, low, high, before = point[left], low[left], high[left], before[left]
-            targets, unit, spacing = targets[left], unit[left], spacing[left]
-            settled, unsettled = settled[left], unsettled[left]
-        values, logslopes = function(point)
-        error = values - targets
-        missed = np.abs(error) / unit
-        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-            newton = point - error * np.exp(-logslopes)
-            # where slopes are smooth, a step leaves the square of the share that the last one left
-            ahead = missed * (missed / before) ** 2
-        low, high = np.where(error < 0, point, low), np.where(error > 0, point, high)
-        inside = (newton > low) & (newton < high)
-        if step >= _SLOW_STEPS:
-            inside[:] = False
-        ahead = np.where(inside, ahead, missed)
-        done = settled | ((missed <= _LAST_STEP) & (ahead <= _TOLERANCE)) | (high - low <= spacing)
-        point = np.where(inside & unsettled, newton, point)
-        unsure = ~(inside | done)
-        if unsure.any():
-            point = np.where(unsure, _middle(low, high), point)
-        settled, before = done, missed
-    solution[rows] = point
+    search, rows = _Search(targets, low, high, start), np.arange(len(low))
+    solution, function = np.empty(low.shape), function_of(None)
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        for step in range(_MAX_STEPS):
+            if np.count_nonzero(search.settled):
+                left = ~np.all(search.settled, axis=1)
+                n_left = np.count_nonzero(left)
+                if n_left == 0:
+                    break
+                if 2 * n_left < len(rows):
+                    # the others have what they need
+                    solution[rows] = search.point
+                    rows = rows[left]
+                    search.keep(left)
+                    function = function_of(rows)
+            search.move(*function(search.point), by_newton=step < _SLOW_STEPS)
+    solution[rows] = search.point
     return solution
+
+
+class _Search:
+    """Points on their way to where functions reach targets, between bounds; (n_rows, n_points)."""
+
+    def __init__(self, targets: Array, low: Array, high: Array, start: Array) -> None:
+        self.low, self.high = low.copy(), high.copy()
+        self.point = np.minimum(np.maximum(start, low), high)
+        self.targets = for_rows(targets, len(low))
+        self.unit = 1.0 + np.abs(self.targets)
+        self.spacing = 4 * _EPS * np.maximum(np.abs(low), np.abs(high))
+        self.settled = high - low <= self.spacing
+        self.before = np.full(low.shape, _TOLERANCE)
+
+    def keep(self, rows: np.ndarray) -> None:
+        """Leave other rows out."""
+        for name, values in vars(self).items():
+            setattr(self, name, values[rows])
+
+    def move(self, values: Array, logslopes: Array, *, by_newton: bool) -> None:
+        """Go to the next points, from values and the logs of slopes at these."""
+        point, low, high, done = self.point, self.low, self.high, self.settled
+        error = values - self.targets
+        newton = point - error * np.exp(-logslopes)
+        np.copyto(low, point, where=error < 0)
+        np.copyto(high, point, where=error > 0)
+        inside = (newton > low) & (newton < high) if by_newton else np.zeros(done.shape, dtype=bool)
+        missed = np.abs(error) / self.unit
+        close = missed <= _LAST_STEP
+        if np.count_nonzero(close):
+            # where slopes are smooth, a step leaves the square of the share that the last one left
+            ahead = np.where(inside, missed * (missed / self.before) ** 2, missed)
+            done = done | (close & (ahead <= _TOLERANCE))
+        if np.count_nonzero(inside) < inside.size:
+            done = done | (high - low <= self.spacing)
+            newton = np.where(inside, newton, np.where(done, point, _middle(low, high)))
+        if np.count_nonzero(self.settled):
+            newton = np.where(self.settled, point, newton)
+        self.point, self.before, self.settled = newton, missed, done
 
 
 def _middle(low: Array, high: Array) -> Array:

@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 
 from regcal._validation import Array
+from regcal.distributions._quadrature import joined_columns
 from regcal.distributions.base import Distribution
-from regcal.distributions.primitives import CANCELLED, mass_between
+from regcal.distributions.primitives import CANCELLED, FAR_TAIL, mass_between
 from regcal.maps.members import Members
 
 Reweight = Callable[[Distribution, Array], Array]
-
-# Below this mass a difference of tails is formed in log space.
-SMALL = 1e-290
 
 
 @dataclass(frozen=True)
@@ -42,9 +40,9 @@ class BaseMasses:
         tails[:, 1:-1] = dist._signed_tail(np.atleast_2d(thresholds))
         masses = mass_between(tails[:, :-1], tails[:, 1:])
         sizes = np.abs(tails)
-        least = np.maximum(CANCELLED * np.maximum(sizes[:, :-1], sizes[:, 1:]), SMALL)
+        least = np.maximum(CANCELLED * np.maximum(sizes[:, :-1], sizes[:, 1:]), FAR_TAIL)
         short = masses < least
-        if thresholds.ndim > 1 and short.any():
+        if thresholds.ndim > 1 and np.count_nonzero(short):
             # a segment without width has no mass, and nothing more is to be known of it
             short[:, 1:-1] &= thresholds[:, 1:] > thresholds[:, :-1]
         return cls(tails, masses, short)
@@ -53,12 +51,22 @@ class BaseMasses:
         """Return the logs of masses, exact also of those that the tails do not tell."""
         with np.errstate(divide="ignore"):
             logs = np.log(self.masses)
-        if self.short.any():
+        if np.count_nonzero(self.short):
             rows, segments = np.nonzero(self.short)
             grid = np.broadcast_to(with_open_ends(thresholds), self.tails.shape)
             ends = grid[rows, segments, np.newaxis], grid[rows, segments + 1, np.newaxis]
             logs[rows, segments] = dist._take(rows)._log_mass_between(*ends)[:, 0]
         return logs
+
+
+def support_of(dist: Distribution) -> Array:
+    """Return the ends of each row's support, (n_rows, 2)."""
+    return dist._from_probit(np.array([[-np.inf, np.inf]]))
+
+
+def columns_of(parts: Sequence[Array | None]) -> Array:
+    """Return those parts that there are beside each other."""
+    return joined_columns([part for part in parts if part is not None])
 
 
 def with_open_ends(thresholds: Array) -> Array:
@@ -113,9 +121,8 @@ class JoinedReweighting:
     def of(functions: Sequence[Reweight], counts: Sequence[int], members: Members) -> Any:
         """Return one function for the rows of several, by which they may be asked at once."""
         kind: Any = type(functions[0])
-        alike = len(set(counts)) == 1 and all(type(one) is kind for one in functions)
-        if alike and hasattr(kind, "joined"):
-            whole = kind.joined(functions, members)
+        if hasattr(kind, "joined") and all(type(one) is kind for one in functions):
+            whole = kind.joined(functions, counts, members)
             if whole is not None:
                 return whole
         return JoinedReweighting(tuple(functions), tuple(counts), members)

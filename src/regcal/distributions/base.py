@@ -24,6 +24,8 @@ from regcal._inspection import notebook_card
 from regcal._random import RandomState, as_generator
 from regcal._validation import Array, as_float_array, check_coverage, refuse_masked
 from regcal.distributions.primitives import (
+    FAR_TAIL,
+    LOG_SQRT_2PI,
     Primitives,
     log_normal_density,
     mass_between,
@@ -116,7 +118,7 @@ class Distribution(Primitives):
     def _as_points(self, points: ArrayLike, name: str = "points") -> tuple[Array, bool]:
         """Return points as (n_rows or 1, n_points), and whether to drop the points axis again."""
         array = as_float_array(points, name)
-        if np.isnan(array).any():
+        if np.count_nonzero(np.isnan(array)):
             msg = f"{name} holds {int(np.isnan(array).sum())} NaN(s). Remove those rows first."
             raise ValueError(msg)
         if array.ndim == 0:
@@ -139,7 +141,7 @@ class Distribution(Primitives):
 
     def _as_levels(self, levels: ArrayLike) -> tuple[Array, bool]:
         array, flat = self._as_points(levels, "levels")
-        if ((array < 0) | (array > 1)).any():
+        if np.count_nonzero((array < 0) | (array > 1)):
             first = array[(array < 0) | (array > 1)][0]
             msg = f"levels must be probabilities between 0 and 1, got {first}. Write 90 % as 0.9."
             raise ValueError(msg)
@@ -429,6 +431,27 @@ class ProbitDistribution(Distribution):
 
     def _signed_tail(self, points: Array) -> Array:
         return signed_tails(self._probit(points))
+
+
+class SidedDistribution(Distribution):
+    """A distribution that knows its cdf, sf and density better than its probit."""
+
+    @abstractmethod
+    def _sides_and_density(self, points: Array) -> Array: ...
+
+    def _probit_and_logslope(self, points: Array) -> tuple[Array, Array]:
+        lower, upper, density = self._sides_and_density(points)
+        tail = np.minimum(lower, upper)
+        z = np.copysign(ndtri(tail), lower - upper)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            # nothing is known of a slope that is not a number
+            slope = np.fmax(np.log(density) + (0.5 * z * z + LOG_SQRT_2PI), -np.inf)
+        far = tail < FAR_TAIL
+        if np.count_nonzero(far):
+            rows = np.flatnonzero(far.any(axis=1))
+            own = points if len(points) == 1 else points[rows]
+            z[rows], slope[rows] = self._take(rows)._far_probit_and_logslope(own)
+        return z, slope
 
 
 def checked_base(dist: Any) -> Distribution:

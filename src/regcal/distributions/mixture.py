@@ -23,8 +23,8 @@ from regcal.distributions._quadrature import (
     thinned,
 )
 from regcal.distributions._roots import solve_between
-from regcal.distributions.base import Distribution
-from regcal.distributions.primitives import joined_kinks
+from regcal.distributions.base import Distribution, SidedDistribution
+from regcal.distributions.primitives import FAR_TAIL, joined_kinks
 from regcal.distributions.stacked import joint
 from regcal.maps.members import Members
 
@@ -58,8 +58,13 @@ class _Group:
     def ask(self, method: str, *points: Array) -> Array:
         """Return what a method says of each component, (..., n_components, n_rows, n_points)."""
         values = np.asarray(getattr(self.dist, method)(*map(self._repeated, points)))
-        shape = (*values.shape[:-2], len(self.weights), self.n_rows, values.shape[-1])
-        return values.reshape(shape)
+        *kinds, _, n_points = values.shape
+        return values.reshape(*kinds, len(self.weights), self.n_rows, n_points)
+
+    def total(self, method: str, points: Array) -> Array:
+        """Return the weighted sum of what a method says, (..., n_rows, n_points)."""
+        told = self.weights * self.ask(method, points)
+        return told[..., 0, :, :] if len(self.weights) == 1 else np.add.reduce(told, axis=-3)
 
     def moments(self, n_threads: int) -> Array:
         """Return means and variances, (2, n_components, n_rows, 1)."""
@@ -94,11 +99,7 @@ def _grouped(
     return groups
 
 
-# Tails below this are summed as logarithms.
-_FAR_TAIL = 1e-290
-
-
-class Mixture(Distribution):
+class Mixture(SidedDistribution):
     """Weighted averages of several predictive distributions, row by row.
 
     Parameters
@@ -144,7 +145,7 @@ class Mixture(Distribution):
             )
             raise ValueError(msg)
         totals = array.sum(axis=1, keepdims=True)
-        if (array < 0).any() or (np.abs(totals - 1) > 1e-6).any():
+        if np.count_nonzero(array < 0) or np.count_nonzero(np.abs(totals - 1) > 1e-6):
             msg = "weights must be non-negative and sum to 1. Divide them by their sum."
             raise ValueError(msg)
         return array / totals
@@ -209,12 +210,14 @@ class Mixture(Distribution):
         return np.where(upper < lower, -upper, lower)
 
     def _average(self, method: str, points: Array) -> Array:
-        total = np.zeros((len(self), points.shape[1]))
-        for group in self._groups:
-            for weight, value in zip(group.weights, group.ask(method, points), strict=True):
-                total += weight * value
+        total = self._total(method, points)
         total /= self._whole
         return total
+
+    def _total(self, method: str, points: Array) -> Array:
+        """Return the weighted sum of what components say, which is (..., n_rows, n_points)."""
+        parts = [group.total(method, points) for group in self._groups]
+        return parts[0] if len(parts) == 1 else reduce(np.add, parts)
 
     @cached_property
     def _whole(self) -> Array:
@@ -222,7 +225,7 @@ class Mixture(Distribution):
 
         Added up in the same order as what they belong to, they do not leave a share of it out.
         """
-        return reduce(np.add, self._weights)
+        return np.add.reduce(self._weights)
 
     def _log_average(self, method: str, points: Array) -> Array:
         return self._log_sum(self._ask(method, points))
@@ -235,7 +238,8 @@ class Mixture(Distribution):
     @cached_property
     def _weights(self) -> Array:
         """Weights of the components as they are asked, (n_parts, n_rows or 1, 1)."""
-        return np.concatenate([group.weights for group in self._groups])
+        weights = [group.weights for group in self._groups]
+        return weights[0] if len(weights) == 1 else np.concatenate(weights)
 
     @cached_property
     def _log_weights(self) -> tuple[Array, Array]:
@@ -286,17 +290,21 @@ class Mixture(Distribution):
         lower, upper = self._sum(ndtr(z)), self._sum(ndtr(-z))
         tail = np.minimum(lower, upper)
         distance = ndtri(tail)
-        far = tail < _FAR_TAIL
+        far = tail < FAR_TAIL
         if far.any():
             logs = np.minimum(self._log_sum(log_ndtr(z)), self._log_sum(log_ndtr(-z)))
             distance = np.where(far, ndtri_exp(np.minimum(logs, 0.0)), distance)
         return np.where(lower < upper, distance, -distance)
 
     def _sum(self, values: Array) -> Array:
-        """Return the weighted sum of what components say, (n_parts, n_rows, n_points)."""
-        return reduce(np.add, self._weights * values)
+        """Return the weighted sum of what components say, (..., n_parts, n_rows, n_points)."""
+        return np.add.reduce(self._weights * values, axis=-3)
 
-    def _probit_and_logslope(self, points: Array) -> tuple[Array, Array]:
+    def _sides_and_density(self, points: Array) -> Array:
+        return self._total("_sides_and_density", points)
+
+    def _far_probit_and_logslope(self, points: Array) -> tuple[Array, Array]:
+        # from the probits of the components
         z, logslope = self._ask("_probit_and_logslope", points)
         own = self._probit_of(z)
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
@@ -314,7 +322,7 @@ class Mixture(Distribution):
         held = [(probits > below) & (probits <= at) for below, at in spans]
         free = np.where(np.any(held, axis=0), np.inf, probits) if ends else probits
         points = self._solved(free)
-        if np.isinf(points).any():
+        if np.count_nonzero(np.isinf(points)):
             points = np.clip(points, *self._support())
         for end, here in zip(ends, held, strict=True):
             points = np.where(here, end, points)
@@ -341,15 +349,16 @@ class Mixture(Distribution):
         Between the quantiles of the components, which enclose them, so that nothing is widened.
         """
         inside = np.isfinite(probits)
-        finite = probits if inside.all() else np.where(inside, probits, 0.0)
+        known = np.count_nonzero(inside) == inside.size
+        finite = probits if known else np.where(inside, probits, 0.0)
         quantiles = self._ask("_from_probit", finite)
 
         def function_of(rows: np.ndarray | None) -> Callable[[Array], tuple[Array, Array]]:
             return (self if rows is None else self._take(rows))._probit_and_logslope
 
-        ends = quantiles.min(axis=0), quantiles.max(axis=0)
+        ends = np.minimum.reduce(quantiles), np.maximum.reduce(quantiles)
         points = solve_between(function_of, finite, *ends, self._sum(quantiles))
-        return points if finite is probits else np.where(inside, points, probits)
+        return points if known else np.where(inside, points, probits)
 
     @cached_property
     def _moments(self) -> tuple[Array, Array]:

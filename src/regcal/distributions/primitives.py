@@ -39,6 +39,9 @@ LOG_SQRT_2PI = 0.5 * float(np.log(2 * np.pi))
 # A mass below this share of the tails whose difference it is has lost half of its digits.
 CANCELLED = 1e-8
 
+# Tails and masses below this are formed as logarithms.
+FAR_TAIL = 1e-290
+
 # Quantiles at these probit values separate the panels of numerical integrals.
 _PANEL_PROBITS = np.array([0, 0.4, 0.8, 1.2, 1.7, 2.3, 3, 3.75, 4.5, 5.5, 6.5, 8, 10, 13])
 PANEL_PROBITS = np.concatenate([-_PANEL_PROBITS[:0:-1], _PANEL_PROBITS])
@@ -120,10 +123,24 @@ class Primitives(WithoutCaches, ABC):
         return self._probit_and_logslope(points)[1]
 
     def _probit_and_logslope(self, points: Array) -> tuple[Array, Array]:
+        return self._far_probit_and_logslope(points)
+
+    def _far_probit_and_logslope(self, points: Array) -> tuple[Array, Array]:
+        """Return both by logs, also where probabilities and densities are too small to tell."""
         z = self._probit(points)
         with np.errstate(invalid="ignore"):
             slope = self._logpdf(points) - log_normal_density(z)
         return z, np.where(np.isnan(slope), -np.inf, slope)  # where there is no density at all
+
+    def _sides_and_density(self, points: Array) -> Array:
+        """Return cdf, sf and density, (3, n_rows, n_points); far out they may be 0."""
+        z, logslope = self._probit_and_logslope(points)
+        told = np.empty((3, *z.shape))
+        ndtr(z, out=told[0])
+        ndtr(-z, out=told[1])
+        with np.errstate(invalid="ignore", over="ignore"):
+            np.exp(logslope - 0.5 * z * z - LOG_SQRT_2PI, out=told[2])
+        return told
 
     def _signed_tail(self, points: Array) -> Array:
         """Return cdf below the median and cdf - 1 = -sf above it: exact in both tails.
@@ -315,7 +332,7 @@ def outer_tail(points: Array, lower: Array, upper: Array, cdf: Array, sf: Array)
 
 def mass_between(low: Array, high: Array) -> Array:
     """Return P(low < Y <= high) from the signed tails at both ends, without cancellation."""
-    across = np.signbit(high) & ~np.signbit(low)
+    across = np.signbit(high) > np.signbit(low)
     return np.maximum(high - low + across, 0.0)
 
 

@@ -22,23 +22,24 @@ from regcal.distributions._quadrature import (
 )
 from regcal.distributions._roots import solve_increasing
 from regcal.distributions._segments import (
-    SMALL,
     BaseMasses,
     JoinedReweighting,
     Reweight,
     SegmentLogs,
+    columns_of,
     log_minus,
     padded,
     share_behind,
+    support_of,
     with_open_ends,
 )
-from regcal.distributions.base import Distribution
+from regcal.distributions.base import Distribution, SidedDistribution
 from regcal.distributions.primitives import (
     CANCELLED,
+    FAR_TAIL,
     LOG_HALF,
     joined_kinks,
     log_difference,
-    log_normal_density,
     mass_between,
     outermost,
 )
@@ -64,12 +65,7 @@ def log_segment_masses(dist: Distribution, thresholds: Array) -> Array:
     return BaseMasses.of(dist, thresholds).logs(dist, thresholds)
 
 
-def _support(dist: Distribution) -> Array:
-    """Return the ends of each row's support, (n_rows, 2)."""
-    return dist._from_probit(np.array([[-np.inf, np.inf]]))
-
-
-class Segmented(Distribution):
+class Segmented(SidedDistribution):
     """A base distribution whose segments between thresholds carry new masses.
 
     Parameters
@@ -151,7 +147,7 @@ class Segmented(Distribution):
     def _log_new(self) -> Array:
         log_base, log_new = self._log_base, self.reweight(self.base, self._log_base)
         filled = log_base > -np.inf
-        if not filled.all():
+        if np.count_nonzero(filled) < filled.size:
             first, last = outermost(filled)
             segments = np.arange(filled.shape[1])
             log_new = np.where((segments >= first) & (segments <= last), log_new, -np.inf)
@@ -173,9 +169,14 @@ class Segmented(Distribution):
     @cached_property
     def _edges(self) -> Array:
         """Where segments start and end within the base's support, (n_rows, n_segments + 1)."""
-        support = _support(self.base)
+        support = support_of(self.base)
         grid = with_open_ends(self.thresholds)
         return np.minimum(np.maximum(grid, support[:, :1]), support[:, 1:])
+
+    @cached_property
+    def _new(self) -> Array:
+        """The calibrated mass of each segment."""
+        return np.exp(self._log_new)
 
     @cached_property
     def _sums(self) -> tuple[Array, Array]:
@@ -183,10 +184,10 @@ class Segmented(Distribution):
 
         Of all segments it is next to 1, and not the same from either side: answers are shares.
         """
-        new = np.exp(self._log_new)
-        return np.cumsum(new, axis=1), np.cumsum(new[:, ::-1], axis=1)[:, ::-1]
+        sums = np.add.accumulate
+        return sums(self._new, axis=1), sums(self._new[:, ::-1], axis=1)[:, ::-1]
 
-    @property
+    @cached_property
     def _whole(self) -> tuple[Array, Array]:
         """The mass of all segments, summed from below and from above."""
         return self._sums[0][:, -1:], self._sums[1][:, :1]
@@ -198,7 +199,7 @@ class Segmented(Distribution):
         The base's signed tails at both ends, its mass; the new mass, and that of all segments
         below and above; both ends.
         """
-        base, new, (below, above) = self._base_masses, np.exp(self._log_new), self._sums
+        base, new, (below, above) = self._base_masses, self._new, self._sums
         table = np.zeros((8, *new.shape))
         table[0], table[1] = base.tails[:, :-1], base.tails[:, 1:]
         table[2] = np.where(base.masses > 0, base.masses, 1.0)
@@ -217,8 +218,12 @@ class Segmented(Distribution):
 
     def _places(self, segments: np.ndarray) -> np.ndarray:
         """Return where segments stand in tables that go row by row."""
-        ends = len(self) * self._n_segments
-        return segments + np.arange(0, ends, self._n_segments)[:, np.newaxis]
+        return segments + self._first_places
+
+    @cached_property
+    def _first_places(self) -> np.ndarray:
+        """Where rows begin in these tables, (n_rows, 1)."""
+        return np.arange(0, len(self) * self._n_segments, self._n_segments)[:, np.newaxis]
 
     def _at(self, table: Array, segments: np.ndarray) -> Array:
         return table.ravel().take(self._places(segments))
@@ -243,19 +248,20 @@ class Segmented(Distribution):
 
         These are slow. Which way a row goes does not depend on the rows beside it.
         """
-        lower, upper = self._masses_beside(points, segments)
-        if self._lost.any():
+        lower, upper = self._masses_beside(points, segments, self.base._signed_tail(points))
+        if np.count_nonzero(self._lost):
             lost = np.flatnonzero(self._lost)
             own = points if len(points) == 1 else points[lost]
             logs = self._take(lost)._log_tails(own)
             lower[lost], upper[lost] = np.exp(logs[0]), np.exp(logs[1])
         return lower, upper
 
-    def _masses_beside(self, points: Array, segments: np.ndarray) -> tuple[Array, Array]:
-        """Return the mass below points and above them: of whole segments, and within their own."""
+    def _masses_beside(
+        self, points: Array, segments: np.ndarray, here: Array
+    ) -> tuple[Array, Array]:
+        """Return the mass below points and above them, where the base has signed tails `here`."""
         table = self._table.take(self._places(segments), axis=1)
         start, end, mass, new, below, above, low, high = table
-        here = self.base._signed_tail(points)
         shares = mass_between(start, here) / mass, mass_between(here, end) / mass
         if self.uniform:
             even, behind = self._even(segments), share_behind(points, low, high)
@@ -274,22 +280,37 @@ class Segmented(Distribution):
         lower, upper = self._sides(points, self._segment(points))
         return np.where(upper < lower, -upper, lower)
 
-    def _probit(self, points: Array) -> Array:
-        return self._probit_in(points, self._segment(points))
-
-    def _probit_and_logslope(self, points: Array) -> tuple[Array, Array]:
-        segments = self._segment(points)
-        z = self._probit_in(points, segments)
+    def _sides_and_density(self, points: Array) -> Array:
+        segments, told = self._segment(points), self.base._sides_and_density(points)
+        here = np.where(told[1] < told[0], -told[1], told[0])
+        told[:2] = self._masses_beside(points, segments, here)
         with np.errstate(invalid="ignore"):
-            slope = self._logpdf_in(points, segments) - log_normal_density(z)
-        return z, np.where(np.isnan(slope), -np.inf, slope)
+            told[2] *= self._at(self._heights[0], segments)
+        if np.count_nonzero(self._even_segments):
+            low, high = self._ends_of(segments)
+            inside = (points >= low) & (points <= high)
+            told[2] += np.where(inside, self._at(self._heights[1], segments), 0.0)
+        if np.count_nonzero(self._lost):
+            lost = np.flatnonzero(self._lost)
+            own = points if len(points) == 1 else points[lost]
+            part = self._take(lost)
+            told[:, lost] = np.exp([*part._log_tails(own), part._logpdf(own)])
+        return told
 
-    def _probit_in(self, points: Array, segments: np.ndarray) -> Array:
-        lower, upper = self._sides(points, segments)
+    @cached_property
+    def _heights(self) -> tuple[Array, Array]:
+        """What the base's density is multiplied by, and the density where that is even."""
+        even = self._even_segments
+        with np.errstate(over="ignore"):
+            heights = np.exp(self._log_heights)
+        return np.where(even, 0.0, heights), np.where(even, heights, 0.0)
+
+    def _probit(self, points: Array) -> Array:
+        lower, upper = self._sides(points, self._segment(points))
         tail = np.minimum(lower, upper)
         distance = ndtri(tail)
         z = np.where(lower < upper, distance, -distance)
-        far = (tail < SMALL) & np.isfinite(points)
+        far = (tail < FAR_TAIL) & np.isfinite(points)
         if far.any():
             rows = np.flatnonzero(far.any(axis=1))
             logs = self._take(rows)._log_tails(points if len(points) == 1 else points[rows])
@@ -371,9 +392,7 @@ class Segmented(Distribution):
         return np.where(log_new > -np.inf, heights, -np.inf)
 
     def _logpdf(self, points: Array) -> Array:
-        return self._logpdf_in(points, self._segment(points))
-
-    def _logpdf_in(self, points: Array, segments: np.ndarray) -> Array:
+        segments = self._segment(points)
         height, even = self._at(self._log_heights, segments), self._even(segments)
         low, high = self._ends_of(segments)
         inside = (points >= low) & (points <= high) & (height > -np.inf)
@@ -387,9 +406,9 @@ class Segmented(Distribution):
         """Find the segment of a level, then the base's quantile inside it."""
         probits = np.broadcast_to(probits, (len(self), probits.shape[1]))
         points = self._quantiles(probits)
-        far = self._lost | (np.abs(probits) > _FAR_PROBIT).any(axis=1)
-        if far.any():
-            rows = np.flatnonzero(far)
+        far = (np.abs(probits) > _FAR_PROBIT) | self._lost[:, np.newaxis]
+        if np.count_nonzero(far):
+            rows = np.flatnonzero(far.any(axis=1))
             points[rows] = self._take(rows)._quantiles_by_logs(probits[rows])
         return points
 
@@ -403,7 +422,7 @@ class Segmented(Distribution):
     def _quantiles(self, probits: Array) -> Array:
         """Return quantiles of rows whose masses are not lost, at probits that are not far out."""
         segments = count_reached(self._first_probits, probits, strictly=True)
-        if np.isneginf(self._log_new).any():
+        if np.count_nonzero(self._new) < self._new.size:
             segments = np.clip(segments, *outermost(self._log_new > -np.inf))
         table = self._table.take(self._places(segments), axis=1)
         start, end, mass, new, below, above, low, high = table
@@ -412,7 +431,8 @@ class Segmented(Distribution):
         tail = ndtr(-np.abs(probits)) * np.where(lower, *self._whole)
         share = (tail - np.where(lower, below, above)) / new
         share = np.minimum(np.maximum(share, 0.0), 1.0)
-        behind, ahead = np.where(lower, (share, 1.0 - share), (1.0 - share, share))
+        rest = 1.0 - share
+        behind, ahead = np.where(lower, share, rest), np.where(lower, rest, share)
         even = self._even(segments)
         cdf = np.where(np.signbit(start), 1.0 + start, start) + behind * mass
         sf = np.where(np.signbit(end), -end, 1.0 - end) + ahead * mass
@@ -481,7 +501,7 @@ class Segmented(Distribution):
         if parts is None:
             return super()._mean_and_var()
         centre, *integrals = parts
-        masses, new = self._base_masses.masses, np.exp(self._log_new)
+        masses, new = self._base_masses.masses, self._new
         first, second = np.stack(integrals) * (new / np.where(masses > 0, masses, 1.0))
         if self.uniform:
             low, high = edges[:, 1:-2], edges[:, 2:-1]
@@ -511,7 +531,7 @@ class Segmented(Distribution):
     def _shaped_nodes(self, cuts: Array | None, region: Sequence[Array], effort: Effort) -> Nodes:
         """Return the base's nodes, cut at thresholds."""
         places = [np.atleast_2d(self.thresholds), self._finite_support(), cuts]
-        nodes = self.base._nodes(_columns(places), region, effort)
+        nodes = self.base._nodes(columns_of(places), region, effort)
         return replace(nodes, tails=self._new_tails(nodes.points, nodes.tails))
 
     def _even_nodes(self, cuts: Array | None, region: Sequence[Array], effort: Effort) -> Nodes:
@@ -520,7 +540,7 @@ class Segmented(Distribution):
         edges = panels_between(grid, [self._finite_support(), cuts])
         edges = np.clip(edges, *region) if region else edges
         inner, outer = effort.split(edges.shape[1] - 1)
-        base = self.base._nodes(_columns([grid[:, [0, -1]], cuts]), region, outer)
+        base = self.base._nodes(columns_of([grid[:, [0, -1]], cuts]), region, outer)
         beyond = (base.points <= grid[:, :1]) | (base.points >= grid[:, -1:])
         own = self._even_values(inner.edges(edges), base.rule)
         beside = (
@@ -569,14 +589,9 @@ class Segmented(Distribution):
 
     def _finite_support(self) -> Array | None:
         """Return those ends of the support that are ends in any row, (n_rows, n_ends)."""
-        ends = _support(self.base)
+        ends = support_of(self.base)
         ends = ends[:, np.isfinite(ends).any(axis=0)]
         return ends if ends.shape[1] else None
-
-
-def _columns(parts: Sequence[Array | None]) -> Array:
-    """Return those parts that there are beside each other."""
-    return joined_columns([part for part in parts if part is not None])
 
 
 def keep_masses(base: Distribution, log_masses: Array) -> Array:

@@ -157,11 +157,11 @@ class JoinedMaps:
     maps: tuple[ProbitMap, ...]
     members: Members
 
-    def take(self, rows: np.ndarray) -> JoinedMaps:
+    def take(self, rows: np.ndarray) -> Self:
         """Return the maps of some rows."""
-        return JoinedMaps(self.maps, self.members.take(rows))
+        return type(self)(self.maps, self.members.take(rows))
 
-    def along(self, path: Path) -> JoinedMaps:
+    def along(self, path: Path) -> Self:
         """Return itself: maps do not depend on targets."""
         return self
 
@@ -202,7 +202,9 @@ class JoinedMaps:
     def _of_rows(self, places: list[Array]) -> Array:
         """Return places of each row; those with fewer than others repeat their last."""
         width = max(map(len, places))
-        return self.members.repeated([np.pad(p, (0, width - len(p)), "edge") for p in places])
+        if any(len(one) < width for one in places):
+            places = [np.pad(one, (0, width - len(one)), "edge") for one in places]
+        return self.members.repeated(places)
 
     def row_work(self, n_points: int) -> int:
         """Return how many temporary values a row with so many points costs."""

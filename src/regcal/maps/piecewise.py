@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from regcal._caching import WithoutCaches
 from regcal._validation import Array
-from regcal.maps.base import ProbitMap
+from regcal.maps.base import JoinedMaps, ProbitMap
+from regcal.maps.members import Members
+from regcal.maps.spline import count_reached
+
+# An infinite value has this distance, so that what is no bend stays none.
+_FARTHEST = 1e300
 
 
 @dataclass(frozen=True)
@@ -60,22 +67,20 @@ class PiecewiseMap(WithoutCaches, ProbitMap):
         """Half the rate at which the slope changes in each interval."""
         return 0.5 * (self.right - self.left) / np.diff(self.edges)
 
+    @cached_property
+    def table(self) -> Array:
+        """Starts, heights, slopes and bends of all pieces and of the lines beyond, as columns."""
+        table = np.zeros((4, len(self.edges) + 1))
+        table[0, 0], table[0, 1:] = self.edges[0], self.edges
+        table[1, 0], table[1, 1:] = self.heights[0], self.heights
+        table[2, 0], table[2, 1:-1], table[2, -1] = self.left[0], self.left, self.right[-1]
+        table[3, 1:-1] = self._bends
+        return table
+
     def image_and_slope(self, z: Array) -> tuple[Array, Array]:
         """Return the image of each value, and the slope there."""
-        interval = self.edges[1:-1].searchsorted(z, side="right")
-        held = np.minimum(np.maximum(z, self.edges[0]), self.edges[-1])
-        inside = held - self.edges.take(interval)
-        rise = self._bends.take(interval)
-        rise *= inside
-        slope = self.left.take(interval)
-        rise += slope
-        slope += 2.0 * (rise - slope)
-        rise *= inside
-        rise += self.heights.take(interval)
-        outside = z - held
-        if outside.any():
-            rise += slope * outside
-        return rise, slope
+        pieces = self.table.take(self.edges.searchsorted(z, side="right"), axis=1)
+        return _image_and_slope(pieces, z)
 
     @property
     def smallest_slope(self) -> float:
@@ -84,13 +89,62 @@ class PiecewiseMap(WithoutCaches, ProbitMap):
 
     def inverse(self, image: Array) -> Array:
         """Return the values that are mapped to `image`."""
-        interval = self.heights[1:-1].searchsorted(image, side="right")
-        held = np.minimum(np.maximum(image, self.heights[0]), self.heights[-1])
-        rise, slope = held - self.heights.take(interval), self.left.take(interval)
-        # the stable form of the root of bend * s**2 + slope * s = rise
-        root = np.sqrt(np.maximum(slope * slope + 4 * self._bends.take(interval) * rise, 0.0))
-        inside = self.edges.take(interval) + 2 * rise / (slope + root)
-        outside = image - held
-        if outside.any():
-            inside += outside / np.where(outside < 0, self.left[0], self.right[-1])
-        return inside
+        pieces = self.table.take(self.heights.searchsorted(image, side="right"), axis=1)
+        return _inverse(pieces, image)
+
+    @classmethod
+    def joined(cls, maps: Sequence[Any], members: Members) -> Any:
+        """Return one map whose rows have several maps; with as many pieces each, it is quick."""
+        alike = len({len(one.edges) for one in maps}) == 1
+        return (JoinedPieces if alike else JoinedMaps)(tuple(maps), members)
+
+
+class JoinedPieces(JoinedMaps):
+    """Several maps with the same number of pieces, each for the rows that are its own."""
+
+    @cached_property
+    def _table(self) -> Array:
+        """Numbers of all pieces, (4, n_rows, n_edges + 1)."""
+        tables = [one.table for one in self.maps]  # type: ignore[attr-defined]
+        return np.ascontiguousarray(self.members.stacked(tables).swapaxes(0, 1))
+
+    def image_and_slope(self, z: Array) -> tuple[Array, Array]:
+        """Return the image of each value, and the slope there."""
+        return _image_and_slope(self._pieces(0, z), z)
+
+    def inverse(self, image: Array) -> Array:
+        """Return the values that are mapped to `image`."""
+        return _inverse(self._pieces(1, image), image)
+
+    def _pieces(self, kind: int, values: Array) -> Array:
+        """Return the pieces in which starts, or heights, are reached."""
+        table = self._table
+        _, n_rows, n_columns = table.shape
+        numbers = count_reached(table[kind, :, 1:], values)
+        numbers += np.arange(0, n_rows * n_columns, n_columns)[:, np.newaxis]
+        return table.reshape(4, -1).take(numbers, axis=1)
+
+
+def _image_and_slope(pieces: Array, z: Array) -> tuple[Array, Array]:
+    """Return images and slopes on pieces, of which infinite ones have no bend."""
+    start, height, slope, bend = pieces
+    inside = z - start
+    rise = bend * np.minimum(np.maximum(inside, -_FARTHEST), _FARTHEST)
+    image = rise + slope
+    image *= inside
+    image += height
+    rise *= 2.0
+    rise += slope
+    return image, rise
+
+
+def _inverse(pieces: Array, image: Array) -> Array:
+    """Return where images are reached on pieces, of which infinite ones have no bend."""
+    start, height, slope, bend = pieces
+    rise = image - height
+    # the stable form of the root of bend * s**2 + slope * s = rise
+    root = 4.0 * bend * np.minimum(np.maximum(rise, -_FARTHEST), _FARTHEST)
+    root += slope * slope
+    inside = 2.0 * rise / (slope + np.sqrt(np.maximum(root, 0.0)))
+    inside += start
+    return inside

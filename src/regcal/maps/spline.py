@@ -56,26 +56,30 @@ class Pieces:
         """Return a piece for each number; pieces are counted row by row of the arrays."""
         return Pieces(self.table.reshape(len(self.table), -1).take(number, axis=1))
 
-    def _share(self, place: Array) -> tuple[Array, Array, Array]:
-        """Return the share of the piece behind each place, what is beyond it, the denominator."""
+    def _share(self, place: Array) -> tuple[Array, Array, Array, Array]:
+        """Return the shares of pieces behind and before places, what is beyond, denominators."""
         beyond = place - self.start
         beyond *= self.per_width
-        s = np.clip(beyond, 0.0, 1.0)
+        s = np.minimum(np.maximum(beyond, 0.0), 1.0)
         beyond -= s
-        denominator = 1.0 - s
-        denominator *= s
+        rest = 1.0 - s
+        return s, rest, beyond, self._denominator(s, rest)
+
+    def _denominator(self, s: Array, rest: Array) -> Array:
+        denominator = rest * s
         denominator *= self.bend
         denominator += 1.0
-        return s, beyond, denominator
+        return denominator
 
     def value(self, place: Array) -> Array:
         """Return the heights; on straight lines beyond the ends."""
-        return self._value(*self._share(place))
+        s, _, beyond, denominator = self._share(place)
+        return self._value(s, beyond, denominator)
 
     def value_and_slope(self, place: Array) -> Pair:
         """Return the heights, and the slopes there."""
-        s, beyond, denominator = self._share(place)
-        return self._value(s, beyond, denominator), self._slope(s, denominator)
+        s, rest, beyond, denominator = self._share(place)
+        return self._value(s, beyond, denominator), self._slope(s, rest, denominator)
 
     def _value(self, s: Array, beyond: Array, denominator: Array) -> Array:
         height = self.more * s
@@ -83,16 +87,25 @@ class Pieces:
         height *= s
         height /= denominator
         height += self.first
-        if beyond.any():
+        if np.count_nonzero(beyond):
             height += np.where(beyond < 0, self.lead, self._trail) * beyond
         return height
 
-    def _slope(self, s: Array, denominator: Array) -> Array:
-        slope = self._trail * s
-        slope += (2.0 * self._rise) * (1.0 - s)
+    def _slope(self, s: Array, rest: Array, denominator: Array) -> Array:
+        rise = self._rise
+        slope = self.bend + 2.0
+        slope *= rise
+        slope -= self.lead
         slope *= s
-        slope += self.lead * (1.0 - s) ** 2
-        slope /= denominator * denominator
+        rise *= 2.0
+        rise *= rest
+        slope += rise
+        slope *= s
+        rest *= rest
+        rest *= self.lead
+        slope += rest
+        denominator *= denominator
+        slope /= denominator
         slope *= self.per_width
         return slope
 
@@ -114,18 +127,15 @@ class Pieces:
     def inverse_and_slope(self, height: Array) -> Pair:
         """Return the places at which heights are reached, and the slope of the inverse there."""
         s, beyond = self._share_at(height)
-        denominator = 1.0 - s
-        denominator *= s
-        denominator *= self.bend
-        denominator += 1.0
-        slope = self._slope(s, denominator)
+        rest = 1.0 - s
+        slope = self._slope(s, rest, self._denominator(s, rest))
         s += beyond
         return self.start + s / self.per_width, 1.0 / slope
 
     def _share_at(self, height: Array) -> Pair:
         """Return the share of the piece behind the place of each height, and what is beyond it."""
         gap = height - self.first
-        inside = np.clip(gap, 0.0, self._rise)
+        inside = np.minimum(np.maximum(gap, 0.0), self._rise)
         a = inside * self.bend
         b = self.lead - a
         a += self.more
@@ -134,7 +144,7 @@ class Pieces:
         b += np.sqrt(np.maximum(a, 0.0))
         s = 2.0 * inside / b
         gap -= inside
-        if gap.any():
+        if np.count_nonzero(gap):
             gap /= np.where(gap < 0, self.lead, self._trail)
         return s, gap
 

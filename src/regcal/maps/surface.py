@@ -309,7 +309,9 @@ class JoinedTables:
         for table, rows in self.members.each(self.tables):
             values[:, :, rows] = table.h.take(pairs[:, rows], axis=1)
         h, h_u, h_t = _weighted(values[:, 0], values[:, 1], share)
-        h_t[(place < 0.0) | (place > self._targets[2] - 1.0)] = 0.0
+        outside = (place < 0.0) | (place > self._targets[2] - 1.0)
+        if np.count_nonzero(outside):
+            h_t[outside] = 0.0
         return h, h_u, h_t if slopes is None else h_t * slopes
 
     def _on_axes(self, t: Array) -> tuple[Array, Array | None]:

@@ -66,7 +66,8 @@ class Knots:
         there, where it has learnt nothing, must not change the probability of the end.
         """
         excess = h + (1.0 - SMALLEST_SLOPE) * table.u.T
-        if (excess[1:] >= excess[:-1]).all():
+        rises = excess[1:] >= excess[:-1]
+        if np.count_nonzero(rises) == rises.size:
             excess += SMALLEST_SLOPE * table.u.T
             return cls(table, excess, np.ones(excess.shape, dtype=bool))
         rising, falling = _running_extremes(excess, t, table.ends)
@@ -109,7 +110,7 @@ def _usual(own: Array, secants: Pair, kept: np.ndarray, ends: np.ndarray, smalle
     used = (own > smallest) & (own < LARGEST_BEND * np.maximum(left, right))
     used &= kept
     used |= ends
-    if not used.all():
+    if np.count_nonzero(used) < used.size:
         own = np.where(used, own, 2 * left * right / (left + right))
     return np.maximum(own, smallest)
 
