@@ -30,6 +30,11 @@ _NEXT_TO_NOTHING = 2.0**-14
 # So many equal rows, and such a share of all, are a mass; so many can be dealt to several folds.
 _FEWEST_OF_MASS, _SHARE_OF_MASS, _SEVERAL = 10.0, 0.02, 1.5
 
+# Rows wait to be counted until they hold so many numbers, 8 MB, as points that are kept do: the more
+# wait, the fewer batches have thresholds of their own (`tests/test_fit_laws.py`), and the longer
+# `partial_fit` takes, which counts them each time.
+_MOST_WAITING = 2**20
+
 # Sampled rows of classes that cannot be joined are tabulated at these probits.
 _PROBITS = np.linspace(-6.0, 6.0, 97)
 
@@ -190,6 +195,12 @@ class HeldOut(WithoutCaches):
     def constant(self) -> bool:
         """Whether all outcomes are equal."""
         return bool(np.ptp(self.y) == 0)
+
+    @property
+    def n_numbers(self) -> int:
+        """How many numbers the rows hold."""
+        columns = 0 if self.covariates is None else len(self.covariates.columns)
+        return _numbers_in(self.dist) + (3 + columns) * len(self)
 
     def log_scores(self, dist: Distribution) -> Array:
         """Return the log density of points, and the log probability of intervals."""
@@ -369,6 +380,47 @@ class Sample:
 
     def _whole(self) -> Self:
         return self if len(self.parts) == 1 and len(self) <= MAX_ROWS else self.trimmed()
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Rows that are not counted before it is known which targets to look at.
+
+    Parameters
+    ----------
+    parts : tuple of HeldOut
+    """
+
+    parts: tuple[HeldOut, ...] = ()
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    def add(self, parts: tuple[HeldOut, ...]) -> "Waiting":
+        """Return these rows and more."""
+        grown = Waiting(self.parts + parts)
+        return Waiting((grown.all(),)) if len(grown.parts) > _MAX_PARTS else grown
+
+    @property
+    def full(self) -> bool:
+        """Whether they are too many to wait any longer."""
+        return sum(part.n_numbers for part in self.parts) > _MOST_WAITING
+
+    def all(self) -> HeldOut:
+        """Return the rows in one batch, which is read as one."""
+        return HeldOut.joined(self.parts)
+
+
+def _numbers_in(dist: Distribution) -> int:
+    """Return how many numbers a batch holds."""
+    total = 0
+    for held in dist.__getstate__().values():
+        for part in held if isinstance(held, list | tuple) else [held]:
+            if isinstance(part, np.ndarray):
+                total += part.size
+            elif isinstance(part, Distribution):
+                total += _numbers_in(part)
+    return total
 
 
 def that_count(weights: Array) -> np.ndarray:
