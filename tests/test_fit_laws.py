@@ -61,6 +61,55 @@ def test_the_row_limit_does_not_show(name, regime, monkeypatch):
     assert_allclose(probabilities(name, dist, y), kept, atol=0.005)
 
 
+def rain(n_rows):
+    """Return ensembles half of whose members are 0, and outcomes 45 % of which are."""
+    rng = np.random.default_rng(3)
+    centre = 1.2 * rng.normal(size=n_rows)
+    draws, y = centre[:, np.newaxis] + 0.7 * rng.normal(size=(n_rows, 11)), rng.normal(size=n_rows)
+    return np.maximum(draws, 0.0) ** 1.5, np.maximum(centre + y + 0.15, 0.0) ** 1.5
+
+
+def normal_rows(n_rows):
+    """Return parameters of normal rows with the wrong shape, and outcomes with far ones."""
+    rng = np.random.default_rng(4)
+    loc = 2 * rng.normal(size=n_rows)
+    return loc, loc + 1.4 * rng.standard_t(4, size=n_rows) + 0.5 * np.sin(loc)
+
+
+WORLDS = {
+    "rain": (rain, regcal.Samples),
+    "normal": (normal_rows, lambda loc: regcal.Normal(loc, 1.0)),
+}
+MANY = 2400
+
+
+@pytest.mark.parametrize("way", ["fit_batches", "partial_fit", "merge"])
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("name", [*ALL_NAMES, "isotonic"])
+def test_batches_do_not_show(name, world, way, monkeypatch):
+    """Rows that come in batches, and are more than can be kept, teach what they teach at once."""
+    monkeypatch.setattr(held_out, "MAX_ROWS", 500)
+    monkeypatch.setattr(cells, "_MAX_POINTS", 1000)
+    make_rows, predict = WORLDS[world]
+    base, y = make_rows(MANY)
+    batches = [(predict(base[part]), y[part]) for part in np.split(np.arange(MANY), 3)]
+    new, grid = predict(base[:40]), np.quantile(y, np.linspace(0.01, 0.99, 25))[np.newaxis]
+    at_once, in_batches = (cases.CALIBRATORS[name]() for _ in range(2))
+
+    at_once.fit(predict(base), y)
+    if way == "fit_batches":
+        in_batches.fit_batches(iter(batches))
+    elif way == "partial_fit":
+        for batch in batches:
+            in_batches.partial_fit(*batch)
+    else:
+        parts = [in_batches.new_observed().add(*batch) for batch in batches]
+        in_batches.solve(parts[2].merge(parts[0]).merge(parts[1]))
+
+    found, wanted = (one.transform(new).cdf(grid) for one in (in_batches, at_once))
+    assert_allclose(found, wanted, atol=0.005)
+
+
 @pytest.mark.parametrize("regime", ["as it is", "far too narrow", "rounded", "repeated"])
 @pytest.mark.parametrize("name", ALL_NAMES)
 @pytest.mark.filterwarnings("ignore::regcal.RoundedOutcomesWarning")

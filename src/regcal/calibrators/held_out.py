@@ -269,9 +269,9 @@ class Sample:
     for a uniform U. With the largest priority that was dropped, max(w, dropped) is an unbiased
     weight for what a kept row stands for, and samples of disjoint sets of rows merge.
 
-    U follows from the row itself, from seven digits of the outcome, of its probit, of what is
-    predicted and of covariates: neither the order of rows nor the last digit of a number matters,
-    and rows that are equal are one row.
+    U follows from the row itself, from seven digits of the outcome, of what is predicted (or of its
+    probit, where that is not known) and of covariates: neither the other rows of its batch nor the
+    order of rows nor the last digit of a number matters, and rows that are equal are one row.
 
     Parameters
     ----------
@@ -522,7 +522,7 @@ def _numbered(columns: Sequence[Array]) -> np.ndarray:
 def uniforms_of(rows: HeldOut) -> Array:
     """Return numbers in (0, 1] that look random and follow from what each row holds alone."""
     mixed = np.zeros(len(rows), dtype=np.uint64)
-    for values in (rows.z, rows.y, *rows._keys, *row_keys(rows.dist)):
+    for values in (rows.y, *rows._keys, *(row_keys(rows.dist) or [rows.z])):
         mixed = _scrambled(mixed ^ _seven_digits(values))
     if not rows.seen.exact_rows.all():
         widths = _seven_digits(rows.seen.upper - rows.seen.lower)

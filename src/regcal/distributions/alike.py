@@ -24,6 +24,9 @@ _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 # read what they were given.
 _PARTS = {Mixture: "components", Stacked: "parts", Clipped: "base", Rounded: "base"}
 
+# What rows hold that they have not taken from others, where that is not all they hold.
+_TOLD = {Samples: ("draws",), Quantiles: ("values",)}
+
 
 def merged(readings: Iterable[Reading]) -> Readings:
     """Return one reading of each kind."""
@@ -67,12 +70,13 @@ def _parts(dist: Distribution) -> list[Distribution]:
 
 
 def row_keys(dist: Distribution) -> list[Array]:
-    """Return numbers by which rows that say different things can be told apart.
+    """Return numbers by which rows that say different things can be told apart; none if unknown.
 
-    Two rows may say the same of one target, as of a mass, and differ elsewhere.
+    Two rows may say the same of one target, as of a mass, and differ elsewhere. What a row takes
+    from the others of its batch is no part of them.
     """
     keys: list[Array] = []
-    for name in dist._row_fields:
+    for name in _TOLD.get(type(dist), dist._row_fields):
         held = getattr(dist, name)
         for part in held if isinstance(held, list) else [held]:
             if isinstance(part, Distribution):
