@@ -24,7 +24,7 @@ from regcal.calibrators.cells import (
 )
 from regcal.calibrators.gp_fitted import ProcessCalibrator, earlier_process
 from regcal.calibrators.gp_steps import IdentityPrior, Prior, fit_map_process, limited
-from regcal.calibrators.held_out import HeldOut
+from regcal.calibrators.held_out import HeldOut, without_last_digits
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.targets import Targets, power_of_two
 from regcal.distributions import Distribution, Transformed
@@ -200,7 +200,7 @@ def barrier_points(rows: HeldOut, start: ProbitMap, axes: MapAxes) -> PathPoints
     """Return points on the paths of representative rows, at which eta has to increase."""
     middle = start.inverse(np.full((1, 1), _NEXT_TO_MEDIAN))
     middles = rows.dist._evaluate("_from_probit", middle, True)
-    order = np.argsort(middles, kind="stable")
+    order = np.lexsort((rows.distinct, without_last_digits(middles)))
     share = np.cumsum(rows.weights[order]) / rows.weights.sum()
     levels = (np.arange(_BARRIER_ROWS) + 0.5) / _BARRIER_ROWS
     chosen = order[np.searchsorted(share, levels)]

@@ -30,9 +30,9 @@ _NEXT_TO_NOTHING = 2.0**-14
 # So many equal rows, and such a share of all, are a mass; so many can be dealt to several folds.
 _FEWEST_OF_MASS, _SHARE_OF_MASS, _SEVERAL = 10.0, 0.02, 1.5
 
-# Rows wait to be counted until they hold so many numbers, 8 MB, as points that are kept do: the more
-# wait, the fewer batches have thresholds of their own (`tests/test_fit_laws.py`), and the longer
-# `partial_fit` takes, which counts them each time.
+# Rows wait to be counted until they hold so many numbers, 8 MB, as do points that are kept. With
+# more, longer streams are looked at where a fit looks (`tests/test_fit_laws.py`, "batches"), and
+# `partial_fit`, which counts them each time, takes longer: here, four times at most.
 _MOST_WAITING = 2**20
 
 # Sampled rows of classes that cannot be joined are tabulated at these probits.
@@ -183,7 +183,12 @@ class HeldOut(WithoutCaches):
     @cached_property
     def distinct(self) -> np.ndarray:
         """The number of each row among the distinct ones, in the order of z and y."""
-        return _numbered([self.z, self.seen.lower, self.seen.upper, *self._keys])
+        columns = [self.z, self.seen.lower, self.seen.upper, *self._keys]
+        numbers = _numbered(columns)
+        if numbers.max(initial=-1) + 1 == len(self):
+            return numbers
+        # rows that say the same of their outcome, as of a mass, may differ elsewhere
+        return _numbered([*columns, *row_keys(self.dist)])
 
     @property
     def _keys(self) -> list[Array]:
@@ -269,9 +274,9 @@ class Sample:
     for a uniform U. With the largest priority that was dropped, max(w, dropped) is an unbiased
     weight for what a kept row stands for, and samples of disjoint sets of rows merge.
 
-    U follows from the row itself, from seven digits of the outcome, of what is predicted (or of its
-    probit, where that is not known) and of covariates: neither the other rows of its batch nor the
-    order of rows nor the last digit of a number matters, and rows that are equal are one row.
+    U follows from the row itself, from seven digits of the outcome, of its probit (but where that
+    takes something from other rows), of what is predicted and of covariates: neither batches nor
+    the order of rows nor the last digit of a number matters, and rows that are equal are one row.
 
     Parameters
     ----------
@@ -522,7 +527,8 @@ def _numbered(columns: Sequence[Array]) -> np.ndarray:
 def uniforms_of(rows: HeldOut) -> Array:
     """Return numbers in (0, 1] that look random and follow from what each row holds alone."""
     mixed = np.zeros(len(rows), dtype=np.uint64)
-    for values in (rows.y, *rows._keys, *(row_keys(rows.dist) or [rows.z])):
+    probits = [] if readings_of(rows.dist) else [rows.z]
+    for values in (*probits, rows.y, *rows._keys, *row_keys(rows.dist)):
         mixed = _scrambled(mixed ^ _seven_digits(values))
     if not rows.seen.exact_rows.all():
         widths = _seven_digits(rows.seen.upper - rows.seen.lower)

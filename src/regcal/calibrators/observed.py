@@ -31,9 +31,9 @@ _NOTHING = 2.0**-20
 class Observed(WithoutCaches):
     """What a calibrator needs of calibration rows, in bounded memory.
 
-    Up to 16 384 rows are kept as they are. Beyond, all rows are counted in fine cells, and a
-    random sample of as many rows stays. What was observed of disjoint sets of rows merges, in any
-    order.
+    Up to 16 384 rows are kept as they are. Beyond, a random sample of as many rows stays, and all
+    rows are counted in fine cells, those of batches when 8 MB of them have come. What was observed
+    of disjoint sets of rows merges, in any order.
 
     Made by `regcal.Calibrator.new_observed`, and turned into a fitted calibrator by
     `regcal.Calibrator.solve`.
@@ -43,10 +43,10 @@ class Observed(WithoutCaches):
     calibrator : Calibrator
         Tells in which coordinates rows are looked at.
     targets : Targets, optional
-        All outcomes that will come. With it the cells are laid out for them from the start.
-        Without it, they are laid out when there are more rows than can be kept, and again
-        whenever outcomes leave their range; the kept sample then stands for earlier rows where
-        the new cells ask for more than the old ones tell.
+        All outcomes that will come. With it the cells are laid out for them. Without it, they are
+        laid out for the outcomes so far when 8 MB of rows have come, and again whenever outcomes
+        leave their range; the kept sample then stands for earlier rows where the new cells ask
+        for more than the old ones tell.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class Observed(WithoutCaches):
     @property
     def all_kept(self) -> bool:
         """Whether the rows that are kept are all that were observed."""
-        return self._sample.complete
+        return self._cells is None and not self._waiting
 
     @property
     def own_weights(self) -> Array:
@@ -297,7 +297,11 @@ class Observed(WithoutCaches):
         self.n_rows += len(rows)
         self._sample = before.add(rows)
         if self._cells is None:
-            return self if self._sample.complete else self._wait((*before.parts, rows) if before.complete else (rows,))
+            return (
+                self
+                if self._sample.complete
+                else self._wait((*before.parts, rows) if before.complete else (rows,))
+            )
         earlier = self.layout
         self._lay_out()
         if self.layout is not earlier:

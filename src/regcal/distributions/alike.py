@@ -70,7 +70,7 @@ def _parts(dist: Distribution) -> list[Distribution]:
 
 
 def row_keys(dist: Distribution) -> list[Array]:
-    """Return numbers by which rows that say different things can be told apart; none if unknown.
+    """Return numbers by which rows that say different things can be told apart.
 
     Two rows may say the same of one target, as of a mass, and differ elsewhere. What a row takes
     from the others of its batch is no part of them.
