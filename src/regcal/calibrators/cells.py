@@ -244,10 +244,14 @@ class OutcomeCoordinates:
 
     def observe(self, rows: HeldOut) -> Points:
         """Return a point per possible outcome."""
-        z = rows.z
+        z, weights = rows.z, rows.weights
         possible = np.isfinite(z) & rows.exact
-        z = np.clip(z[possible], -_FARTHEST, _FARTHEST)
-        return Points.without_levels(rows.weights[possible], z, z * z)
+        if not possible.all():
+            z, weights = z[possible], weights[possible]
+        values = np.empty((2, len(z)))
+        np.clip(z, -_FARTHEST, _FARTHEST, out=values[0])
+        np.square(values[0], out=values[1])
+        return Points(np.zeros(len(z), dtype=np.intp), weights, values)
 
     def cells(self, points: Points) -> np.ndarray:
         """Return cells as wide as 1 / 4096 of the probit."""

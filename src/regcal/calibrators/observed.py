@@ -21,9 +21,6 @@ from regcal.outcomes import Outcomes
 if TYPE_CHECKING:
     from regcal.calibrators.base import Calibrator
 
-# Rows that are looked at together.
-_BLOCK = 2**16
-
 # What counts for less than this part of a row, all together, is as good as nothing.
 _NOTHING = 2.0**-20
 
@@ -88,7 +85,13 @@ class Observed(WithoutCaches):
         observed = cls(calibrator, Targets.of_outcomes(rows.seen, rows.weights))
         observed._targets = observed.layout
         observed.readings = readings_of(rows.dist)
-        return observed._blocks(rows)
+        if observed.layout.step == 0:
+            return observed._blocks(rows)
+        # more distinct outcomes than rows are kept: which ones may never be asked
+        observed.n_rows, observed._sample = len(rows), Sample((rows,))
+        observed._cells = tuple(map(Cells, calibrator._coordinates(observed.layout)))
+        observed._count(rows)
+        return observed
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.calibrator!r}, rows={self.n_rows})"
@@ -97,13 +100,7 @@ class Observed(WithoutCaches):
 
     def _with_support(self, targets: Targets) -> Targets:
         """Return targets with the support that the calibrator asks for."""
-        return targets.seen_through(*self._asked)
-
-    @property
-    def _asked(self) -> tuple[Any, Any]:
-        """The calibrator's `support` and `step`."""
-        parameters = self.calibrator.get_params(deep=False)
-        return parameters.get("support"), parameters.get("step")
+        return targets.seen_through(*self.calibrator.asked_support)
 
     @cached_property
     def targets(self) -> Targets:
@@ -122,6 +119,11 @@ class Observed(WithoutCaches):
     def rows_as_given(self) -> HeldOut:
         """The rows that are kept, with weights of what they stand for."""
         return self._sample.all()
+
+    @property
+    def rows_at_hand(self) -> HeldOut:
+        """All rows as they were given if they are still there, else those that are kept."""
+        return self._sample.at_hand
 
     @cached_property
     def rows(self) -> HeldOut:
@@ -285,10 +287,8 @@ class Observed(WithoutCaches):
         return self._blocks(rows)
 
     def _blocks(self, rows: HeldOut) -> Self:
-        if len(rows) <= _BLOCK:
-            return self._take_in(rows)
-        for start in range(0, len(rows), _BLOCK):
-            self._take_in(rows.take(slice(start, start + _BLOCK)))
+        for block in rows.blocks():
+            self._take_in(block)
         return self
 
     def _take_in(self, rows: HeldOut) -> Self:

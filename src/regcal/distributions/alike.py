@@ -83,9 +83,11 @@ def row_keys(dist: Distribution) -> list[Array]:
                 keys += row_keys(part)
             elif isinstance(part, np.ndarray) and part.ndim <= 2 and part.shape[:1] == (len(dist),):
                 columns = part.reshape(len(dist), -1)
+                if not np.isfinite(columns).all():
+                    columns = np.nan_to_num(columns)
                 # no weights are alike, so that the order of columns counts
                 weights = 1.0 + np.arange(columns.shape[1]) * _GOLDEN % 1.0
-                keys.append(np.nan_to_num(columns) @ weights)
+                keys.append(columns @ weights)
     return keys
 
 
