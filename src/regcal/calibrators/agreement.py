@@ -150,7 +150,7 @@ def warn_of_disagreement(
         return
     tails = Tails.of(targets, support)
     some = rows.take(_spread_out(rows))
-    points = points_over(_range_of(some, targets), support)
+    points = points_over(targets, support)
     # of equal weight, and no more than are kept of any number of rows
     n_rows = min(float(rows.weights.sum() ** 2 / (rows.weights @ rows.weights)), MAX_ROWS)
     root = np.sqrt(min(len(some), n_rows))
@@ -197,12 +197,6 @@ def warn_of_rounding(targets: Targets, support: Support, stacklevel: int) -> Non
         'density, warnings.simplefilter("ignore", regcal.RoundedOutcomesWarning).'
     )
     warnings.warn(msg, RoundedOutcomesWarning, stacklevel=stacklevel + 1)
-
-
-def _range_of(some: HeldOut, targets: Targets) -> Targets:
-    """Return the outcomes of rows that are spread out, with the range of all."""
-    values, counts = np.unique(some.y, return_counts=True)
-    return Targets(values, counts.astype(float), targets.low, targets.high)
 
 
 def _spread_out(rows: HeldOut) -> np.ndarray:

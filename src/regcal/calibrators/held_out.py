@@ -424,9 +424,6 @@ class Waiting:
 
     parts: tuple[HeldOut, ...] = ()
 
-    def __len__(self) -> int:
-        return sum(map(len, self.parts))
-
     def add(self, parts: tuple[HeldOut, ...]) -> "Waiting":
         """Return these rows and more."""
         grown = Waiting(self.parts + parts)

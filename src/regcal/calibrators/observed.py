@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 # What counts for less than this part of a row, all together, is as good as nothing.
 _NOTHING = 2.0**-20
 
+# What follows from the rows so far.
+_DERIVED = ("rows", "rows_as_given", "targets", "n_possible", "_uncounted", "_all_cells")
+
 
 class Observed(WithoutCaches):
     """What a calibrator needs of calibration rows, in bounded memory.
@@ -130,12 +133,12 @@ class Observed(WithoutCaches):
         """The rows that are kept, seen through the support."""
         return self.rows_as_given.through(self.targets.support)
 
-    @property
+    @cached_property
     def n_possible(self) -> int:
         """The number of outcomes that are possible under their predictions."""
         if self.n_rows == 0 or self._cells is not None:
             return self._n_possible
-        if self._waiting:
+        if self._waiting.parts:
             return self._uncounted.n_possible
         # equal rows may be one row that is kept, and an impossible one then counts once
         n_impossible = len(self.rows) - self.rows.n_possible
@@ -144,7 +147,7 @@ class Observed(WithoutCaches):
     @property
     def all_kept(self) -> bool:
         """Whether the rows that are kept are all that were observed."""
-        return self._cells is None and not self._waiting
+        return self._cells is None and not self._waiting.parts
 
     @property
     def own_weights(self) -> Array:
@@ -179,13 +182,13 @@ class Observed(WithoutCaches):
     @cached_property
     def _uncounted(self) -> HeldOut:
         """All rows, seen through the support, while none has been counted."""
-        if not self._waiting:
+        if not self._waiting.parts:
             return self.rows
         return self._waiting.all().through(self.targets.support)
 
     def _counted(self) -> Observed:
         """Return the same with rows that wait in cells, for the outcomes so far."""
-        if not self._waiting:
+        if not self._waiting.parts:
             return self
         counted = copy.copy(self)  # without what was derived
         counted.layout, counted.fixed = self.targets, True
@@ -342,7 +345,7 @@ class Observed(WithoutCaches):
             raise ValueError(msg)
         if other._cells is None:
             whole = copy.copy(self)
-            for rows in (other._waiting or other._sample).parts:
+            for rows in other._waiting.parts or other._sample.parts:
                 whole.add_rows(rows)
             return whole
         if self._cells is None:
@@ -360,7 +363,7 @@ class Observed(WithoutCaches):
 
     def _forget(self) -> Self:
         """Drop what was derived from the rows so far."""
-        for name in ("rows", "rows_as_given", "targets", "_uncounted", "_all_cells"):
+        for name in _DERIVED:
             vars(self).pop(name, None)
         return self
 

@@ -10,10 +10,10 @@ from typing import Any, Self
 import numpy as np
 
 from regcal._caching import WithoutCaches
-from regcal._validation import Array, check_weights
+from regcal._validation import Array, check_increasing, check_weights
 from regcal._weighted import all_equal
 from regcal.calibrators.support import UNBOUNDED, Support
-from regcal.grids import make_thresholds
+from regcal.grids import EqualGrid, make_thresholds
 from regcal.maps import Axis
 from regcal.maps.axis import axis_of_values
 from regcal.outcomes import Outcomes
@@ -268,16 +268,20 @@ class Targets(WithoutCaches):
 
     def thresholds(self, spec: Any) -> Array:
         """Return thresholds as ``regcal.grids.make_thresholds`` does, within the support."""
+        if isinstance(spec, int | np.integer) and not isinstance(spec, bool):
+            return self.support.within(self._equally_spaced(int(spec)))
         values = np.clip(self.values, self.low, self.high)
         values[0], values[-1] = self.low, self.high
-        thresholds = make_thresholds(spec, values, self.weights)
-        if isinstance(spec, int | np.integer):
-            ends = np.clip(thresholds[[0, -1]], *self.support.ends)
-            if self.support or not self.axis.linear:
-                first, last = self.axis(ends)
-                places = np.linspace(first, last, len(thresholds))
-                thresholds = np.clip(self.axis.inverse(places), *ends)
-        return self.support.within(thresholds)
+        return self.support.within(make_thresholds(spec, values, self.weights))
+
+    def _equally_spaced(self, count: int) -> Array:
+        """Return thresholds that are equally spaced on the axis, up to the ends of the support."""
+        thresholds = check_increasing(EqualGrid(count).over(self.low, self.high), "thresholds")
+        if not self.support and self.axis.linear:
+            return thresholds
+        ends = np.clip(thresholds[[0, -1]], *self.support.ends)
+        first, last = self.axis(ends)
+        return np.clip(self.axis.inverse(np.linspace(first, last, count)), *ends)
 
     def share_below(self, points: Array) -> Array:
         """Return the share of weight at or below each point."""
