@@ -263,15 +263,14 @@ class OutcomeCoordinates:
 
 
 @dataclass(frozen=True)
-class IntervalCoordinates:
-    """Probit and target at both ends of what was seen of an outcome that is not exact.
-
-    Impossible outcomes are left out.
+class TargetCoordinates:
+    """Coordinates one of which is the target.
 
     Parameters
     ----------
     width : float
-        Of the cells along the targets, a power of two; 0 if all targets are equal.
+        Of the cells along the targets, a power of two, so that they are joined two by two as the
+        range grows, and the order of rows does not matter; 0 if all targets are equal.
     """
 
     width: float
@@ -280,9 +279,21 @@ class IntervalCoordinates:
     points_per_row = 1
 
     @classmethod
-    def over(cls, targets: Targets) -> "IntervalCoordinates":
+    def over(cls, targets: Targets) -> Self:
         """Return coordinates whose cells suit the range of targets."""
         return cls(power_of_two((targets.high - targets.low) / OBSERVED_CELLS))
+
+    def follows(self, other: Self) -> bool:
+        """Return True: wider cells are unions of narrower ones."""
+        return True
+
+
+@dataclass(frozen=True)
+class IntervalCoordinates(TargetCoordinates):
+    """Probit and target at both ends of what was seen of an outcome that is not exact.
+
+    Impossible outcomes are left out.
+    """
 
     def observe(self, rows: HeldOut) -> Points:
         """Return a point per outcome: z and t at the lower, then at the upper end."""
@@ -303,10 +314,6 @@ class IntervalCoordinates:
             target_cells(t_high, self.width),
         )
         return joint_cells(places)
-
-    def follows(self, other: "IntervalCoordinates") -> bool:
-        """Return True: wider cells are unions of narrower ones."""
-        return True
 
 
 # What there is where all outcomes are exact.
