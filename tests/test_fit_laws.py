@@ -27,12 +27,23 @@ def narrow_rows(factor):
     return regcal.Normal(loc, factor * scale), loc + scale * noise + 0.5 * np.sin(loc)
 
 
+def rain(n_rows):
+    """Return ensembles half of whose members are 0, and outcomes 45 % of which are."""
+    rng = np.random.default_rng(3)
+    centre = 1.2 * rng.normal(size=n_rows)
+    draws, y = centre[:, np.newaxis] + 0.7 * rng.normal(size=(n_rows, 11)), rng.normal(size=n_rows)
+    return np.maximum(draws, 0.0) ** 1.5, np.maximum(centre + y + 0.15, 0.0) ** 1.5
+
+
 @functools.cache
 def rows_of(regime):
     """Return predictions and outcomes of a regime."""
     if regime in cases.BY_NAME:
         dist = cases.BY_NAME[regime].make(0, n_rows=N_ROWS)
         return dist, cases.outcomes(dist)
+    if regime == "rain":
+        draws, y = rain(N_ROWS)
+        return regcal.Samples(draws), y
     if regime == "rounded":
         dist, y = narrow_rows(1.0)
         return dist, np.round(y)
@@ -44,7 +55,7 @@ def probabilities(name, dist, y, weights=None):
     return fitted.transform(dist[:20]).cdf(np.quantile(y, np.linspace(0.01, 0.99, 25))[np.newaxis])
 
 
-REGIMES = ["as it is", "far too narrow", "too wide", "rounded", *MANY_REGIMES]
+REGIMES = ["as it is", "far too narrow", "too wide", "rounded", "rain", *MANY_REGIMES]
 
 
 @pytest.mark.parametrize("regime", REGIMES)
@@ -59,6 +70,47 @@ def test_the_row_limit_does_not_show(name, regime, monkeypatch):
     monkeypatch.setattr(cells, "_MAX_POINTS", 100)
 
     assert_allclose(probabilities(name, dist, y), kept, atol=0.005)
+
+
+def normal_rows(n_rows):
+    """Return parameters of normal rows with the wrong shape, and outcomes with far ones."""
+    rng = np.random.default_rng(4)
+    loc = 2 * rng.normal(size=n_rows)
+    return loc, loc + 1.4 * rng.standard_t(4, size=n_rows) + 0.5 * np.sin(loc)
+
+
+WORLDS = {
+    "rain": (rain, regcal.Samples),
+    "normal": (normal_rows, lambda loc: regcal.Normal(loc, 1.0)),
+}
+MANY = 1200
+
+
+@pytest.mark.parametrize("way", ["fit_batches", "partial_fit", "merge"])
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("name", [*ALL_NAMES, "isotonic"])
+def test_batches_do_not_show(name, world, way, monkeypatch):
+    """Rows that come in batches, and are more than can be kept, teach what they teach at once."""
+    monkeypatch.setattr(held_out, "MAX_ROWS", 300)
+    monkeypatch.setattr(cells, "_MAX_POINTS", 1000)
+    make_rows, predict = WORLDS[world]
+    base, y = make_rows(MANY)
+    batches = [(predict(base[part]), y[part]) for part in np.split(np.arange(MANY), 3)]
+    new, grid = predict(base[:40]), np.quantile(y, np.linspace(0.01, 0.99, 25))[np.newaxis]
+    at_once, in_batches = (cases.CALIBRATORS[name]() for _ in range(2))
+
+    at_once.fit(predict(base), y)
+    if way == "fit_batches":
+        in_batches.fit_batches(iter(batches))
+    elif way == "partial_fit":
+        for batch in batches:
+            in_batches.partial_fit(*batch)
+    else:
+        parts = [in_batches.new_observed().add(*batch) for batch in batches]
+        in_batches.solve(parts[2].merge(parts[0]).merge(parts[1]))
+
+    found, wanted = (one.transform(new).cdf(grid) for one in (in_batches, at_once))
+    assert_allclose(found, wanted, atol=0.005)
 
 
 @pytest.mark.parametrize("regime", ["as it is", "far too narrow", "rounded", "repeated"])
@@ -79,17 +131,19 @@ def test_last_digits_do_not_show(name, regime):
     assert_allclose(found, wanted, atol=1e-5)
 
 
+@pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("name", ALL_NAMES)
-def test_order_of_rows_does_not_show(name, rng):
-    """Rows in any order give the same."""
-    dist, y = rows_of("as it is")
+def test_order_of_rows_does_not_show(name, world, rng):
+    """Rows in any order give the same, also those that say the same of their outcome alone."""
+    make_rows, predict = WORLDS[world]
+    base, y = make_rows(N_ROWS)
     order = rng.permutation(N_ROWS)
-    new = dist[:20]
 
     fits = [
-        cases.CALIBRATORS[name]().fit(dist[rows], y[rows]) for rows in (np.arange(N_ROWS), order)
+        cases.CALIBRATORS[name]().fit(predict(base[rows]), y[rows])
+        for rows in (np.arange(N_ROWS), order)
     ]
 
-    grid = np.linspace(-5.0, 5.0, 25)[np.newaxis]
-    one, other = (fitted.transform(new).cdf(grid) for fitted in fits)
+    grid = np.quantile(y, np.linspace(0.01, 0.99, 25))[np.newaxis]
+    one, other = (fitted.transform(predict(base)[:20]).cdf(grid) for fitted in fits)
     assert_allclose(one, other, atol=1e-6)

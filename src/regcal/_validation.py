@@ -165,7 +165,8 @@ def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> Array:
     if len(weights) and not weights.any():
         msg = "All sample weights are zero: there is nothing to learn from. Pass a positive weight."
         raise ValueError(msg)
-    return weights * max(1.0, _SMALLEST_WEIGHT / weights.sum()) if len(weights) else weights
+    total = weights.sum()
+    return weights * (_SMALLEST_WEIGHT / total) if 0 < total < _SMALLEST_WEIGHT else weights
 
 
 def weights_of_rows(sample_weight: ArrayLike | None, n_rows: int) -> Array:

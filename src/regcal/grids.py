@@ -34,9 +34,13 @@ class EqualGrid:
 
     def thresholds(self, y: Any, sample_weight: Any = None) -> Array:
         """Return the thresholds for targets `y`; rows of weight 0 do not count."""
-        targets = _weighted_targets(y, sample_weight)
+        targets = check_column(y, "y")
+        targets = targets[check_weights(sample_weight, len(targets)) > 0]
+        return self.over(targets.min(), targets.max())
+
+    def over(self, low: float, high: float) -> Array:
+        """Return the thresholds for targets from `low` to `high`."""
         _check_count(self.count)
-        low, high = targets.min(), targets.max()
         if low == high:
             msg = (
                 f"All targets equal {low}, so there is no range to put thresholds on. "
@@ -115,8 +119,3 @@ def _check_count(count: int) -> None:
     if count < 2:
         msg = f"Need at least 2 thresholds, got {count}."
         raise ValueError(msg)
-
-
-def _weighted_targets(y: Any, sample_weight: Any) -> Array:
-    targets = check_column(y, "y")
-    return targets[check_weights(sample_weight, len(targets)) > 0]

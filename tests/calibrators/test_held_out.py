@@ -1,5 +1,7 @@
 """Held-out rows, and a bounded sample of them: unbiased, whatever the order and last digits."""
 
+from functools import reduce
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -118,6 +120,23 @@ def test_equal_rows_are_one_row():
 
     assert_array_equal(one.y, other.y)
     assert_allclose(one.weights, other.weights)
+
+
+@pytest.mark.parametrize("n_rows", [FEW, 10 * FEW])
+def test_a_sample_may_be_drawn_when_it_is_asked_for(n_rows, monkeypatch):
+    """It is the one of rows that came one block after another, and until then all are at hand."""
+    monkeypatch.setattr(held_out, "_BLOCK", 2 * FEW)
+    rows = rows_of(n_rows)
+    later, drawn = Sample((rows,)), reduce(Sample.add, rows.blocks(), Sample())
+
+    assert later.at_hand is rows
+    assert len(later.all()) == FEW
+    assert_array_equal(later.all().y, drawn.all().y)
+    assert_array_equal(later.all().weights, drawn.all().weights)
+    assert_array_equal(later.own_weights, drawn.own_weights)
+    assert later.faded(0.5).complete == drawn.faded(0.5).complete
+    if n_rows > FEW:
+        assert len(drawn.at_hand) == FEW
 
 
 def test_merged_samples_are_the_sample_of_all():

@@ -22,8 +22,9 @@ COUNTED = ["scale", "pit", "e-logistic", "e-beta", "e-isotonic", "gpc", "gp-dens
 
 @pytest.fixture
 def few_kept(monkeypatch):
-    """Let rows be sampled, and points merged, from a few hundred rows on."""
+    """Let rows be sampled and counted, and points merged, from a few hundred rows on."""
     monkeypatch.setattr(held_out, "MAX_ROWS", FEW)
+    monkeypatch.setattr(held_out, "_MOST_WAITING", 0)
     monkeypatch.setattr(cells, "_MAX_POINTS", FEW)
 
 

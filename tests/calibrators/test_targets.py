@@ -4,7 +4,7 @@ from functools import reduce
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 import regcal
 from regcal import Outcomes
@@ -65,3 +65,28 @@ def test_last_digits_are_no_gaps(rng):
     noisy = y * (1 + rng.integers(-1, 2, 500) * 2.0**-52)
 
     assert_allclose(Targets.of(noisy).resolution, Targets.of(y).resolution)
+
+
+@pytest.mark.parametrize("offset", [0.0, -3.0, 1e7])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("censored", [False, True])
+def test_many_outcomes_are_counted_as_if_they_were_sorted(censored, weighted, offset, rng):
+    """Cells, and the outermost values with their ties, are those of sorted distinct outcomes."""
+    y = offset + np.concatenate([rng.normal(size=30_000), [-9.0] * 40, [-8.5] * 3, [9.5] * 70])
+    rng.shuffle(y)
+    weights = rng.integers(1, 4, len(y)).astype(float) if weighted else np.ones(len(y))
+    exact = rng.random(len(y)) < 0.7 if censored else np.ones(len(y), dtype=bool)
+    targets = Targets.of(Outcomes.right_censored(y, exact), weights)
+
+    distinct, place = np.unique(y[exact], return_inverse=True)
+    totals = np.bincount(place, weights[exact])
+    assert_array_equal(targets.lowest, [distinct[:4], totals[:4]])
+    assert_array_equal(targets.highest, [distinct[:-5:-1], totals[:-5:-1]])
+    edges = np.arange(np.floor(y.min() / targets.step), np.ceil(y.max() / targets.step) + 1)
+    edges *= targets.step
+    cells = np.searchsorted(edges, y, side="right")
+    counts, sums = np.bincount(cells, weights), np.bincount(cells, weights * y)
+    assert 0 < targets.step <= 2 * np.ptp(y) / 2**14
+    assert_array_equal(targets.weights, counts[counts > 0])
+    assert_allclose(targets.values, sums[counts > 0] / counts[counts > 0], rtol=1e-12)
+    assert_array_equal(targets.exact.sum(), weights[exact].sum())

@@ -43,3 +43,11 @@ def test_ends_that_were_given_are_told_though_nothing_lies_on_them():
 
     assert given.merge(regcal.Samples(wet).reading).low == 0.0
     assert none.low == -np.inf
+
+
+def test_the_spread_of_several_batches_is_the_median_of_all_rows(rng):
+    """Batches of unequal size tell what their rows tell in one."""
+    draws = rng.gamma(rng.uniform(0.5, 20.0, (90, 1)), size=(90, 8))
+    parts = [regcal.Samples(draws[rows]).reading for rows in np.split(np.arange(90), [10, 25])]
+
+    assert functools.reduce(Reading.merge, parts) == regcal.Samples(draws).reading

@@ -2,12 +2,13 @@
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from regcal._validation import Array
-from regcal.calibrators.held_out import HeldOut
+from regcal._weighted import places_of_quantiles
+from regcal.calibrators.held_out import MAX_ROWS, HeldOut
 from regcal.calibrators.support import Support
 from regcal.calibrators.targets import Targets
 from regcal.calibrators.thresholds import points_over
@@ -116,9 +117,8 @@ class Tails:
         shares = np.where(signs < 0, below, 1.0 - below)
         return cls(places, signs, np.clip(shares, 0.0, 1.0))  # of weights that sum to nearly 1
 
-    def beyond(self, dist: Distribution) -> Array:
-        """Return the probabilities of the tails, (n_rows, n_places)."""
-        below = dist.cdf(self.places[np.newaxis, :])
+    def beyond(self, below: Array) -> Array:
+        """Return the probabilities of the tails, given those up to their places."""
         return np.where(self.signs < 0, below, 1.0 - below)
 
 
@@ -150,8 +150,9 @@ def warn_of_disagreement(
         return
     tails = Tails.of(targets, support)
     some = rows.take(_spread_out(rows))
-    points = points_over(_range_of(some, targets), support)
-    n_rows = float(rows.weights.sum() ** 2 / (rows.weights**2).sum())  # of equal weight
+    points = points_over(targets, support)
+    # of equal weight, and no more than are kept of any number of rows
+    n_rows = min(float(rows.weights.sum() ** 2 / (rows.weights @ rows.weights)), MAX_ROWS)
     root = np.sqrt(min(len(some), n_rows))
     allowed = Allowed(float(some.y.std()), tails.shares, n_rows)
     after = _averages(calibrated(some), some.y, root, points, tails)
@@ -198,28 +199,19 @@ def warn_of_rounding(targets: Targets, support: Support, stacklevel: int) -> Non
     warnings.warn(msg, RoundedOutcomesWarning, stacklevel=stacklevel + 1)
 
 
-def _range_of(some: HeldOut, targets: Targets) -> Targets:
-    """Return the outcomes of rows that are spread out, with the range of all."""
-    few = Targets.of_outcomes(some.seen, np.ones(len(some)))
-    return replace(few, low=targets.low, high=targets.high)
-
-
 def _spread_out(rows: HeldOut) -> np.ndarray:
     """Return places of rows at equal steps of weight, in the order of outcomes."""
-    order = np.argsort(rows.y)
-    shares = np.cumsum(rows.weights[order])
     count = min(_N_ROWS, len(rows))
-    levels = (np.arange(count) + 0.5) / count
-    return order[np.minimum(np.searchsorted(shares, levels * shares[-1]), len(rows) - 1)]
+    return places_of_quantiles(rows.y, rows.weights, (np.arange(count) + 0.5) / count)
 
 
 def _averages(dist: Distribution, y: Array, root: float, points: Array, tails: Tails) -> Averages:
     """Return averages over rows, with errors that fall with the root of their number."""
-    # E Y - y is the integral of 1(y <= t) - P(Y <= t)
-    below = y[:, np.newaxis] <= points
     with np.errstate(all="ignore"):  # functions of users may overflow far out
-        excess = (below - dist.cdf(points[np.newaxis, :])) @ np.gradient(points)
-        beyond = tails.beyond(dist)
+        shares = dist.cdf(np.concatenate([points, tails.places])[np.newaxis, :])
+    # E Y - y is the integral of 1(y <= t) - P(Y <= t)
+    excess = ((y[:, np.newaxis] <= points) - shares[:, : len(points)]) @ np.gradient(points)
+    beyond = tails.beyond(shares[:, len(points) :])
     return Averages(
         float(excess.mean()),
         float(excess.std() / root),

@@ -148,9 +148,13 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         """
         if covariates is not None:
             self._check_looks_at_covariates()
-        asked = self.get_params(deep=False)
-        given = Support.given(asked.get("support"), asked.get("step"))
+        given = Support.given(*self.asked_support)
         return HeldOut.checked(dist, y, sample_weight, covariates, given)
+
+    @property
+    def asked_support(self) -> tuple[Any, Any]:
+        """The parameters `support` and `step`, None where it has none."""
+        return getattr(self, "support", None), getattr(self, "step", None)
 
     def _check_looks_at_covariates(self) -> None:
         if not self.uses_covariates:
@@ -194,8 +198,8 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
     def fit_batches(self, batches: Iterable[Sequence[Any]]) -> Self:
         """Learn from rows that come in batches, which are read once and not kept.
 
-        Up to 16 384 rows this is the same as `fit` on all of them. Beyond, the order and the
-        size of the batches change log scores by about 0.001 at most.
+        Up to 8 MB of rows, 170 000 normal ones, this is the same as `fit` on all of them. Beyond,
+        thresholds follow the range of the outcomes up to there; `new_observed` takes those of all.
 
         Parameters
         ----------
@@ -276,7 +280,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
 
     def _learn_and_tell(self, observed: Observed, n_possible: int) -> Self:
         """Learn from what was observed, and tell the caller's caller what is odd about it."""
-        rows = observed.rows_as_given
+        rows = observed.rows_at_hand
         refuse_censoring_beyond(rows)
         self.warn_of_impossible(n_possible, observed.n_rows, stacklevel=4)
         self._learn(observed).warn_of_disagreement(rows, observed.targets, stacklevel=4)
@@ -426,13 +430,14 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
                 "and outcomes belong together and are in the same units."
             )
             raise ValueError(msg)
-        _refuse_censored(observed.rows_as_given.seen, kept=hasattr(self, "observed_"))
+        rows = observed.rows_at_hand
+        _refuse_censored(rows.seen, kept=hasattr(self, "observed_"))
         if hasattr(self, "observed_"):
             self._warn_of_lost_support(observed.targets.support)
         self.support_ = observed.targets.support
         self.readings_ = observed.readings
         self.n_rows_seen_ = observed.n_rows
-        self._remember_columns(observed.rows_as_given.covariates)
+        self._remember_columns(rows.covariates)
         with _libraries().limit(limits=1):
             self._solve(observed)
         return self

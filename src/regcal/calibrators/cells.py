@@ -244,10 +244,14 @@ class OutcomeCoordinates:
 
     def observe(self, rows: HeldOut) -> Points:
         """Return a point per possible outcome."""
-        z = rows.z
+        z, weights = rows.z, rows.weights
         possible = np.isfinite(z) & rows.exact
-        z = np.clip(z[possible], -_FARTHEST, _FARTHEST)
-        return Points.without_levels(rows.weights[possible], z, z * z)
+        if not possible.all():
+            z, weights = z[possible], weights[possible]
+        values = np.empty((2, len(z)))
+        np.clip(z, -_FARTHEST, _FARTHEST, out=values[0])
+        np.square(values[0], out=values[1])
+        return Points(np.zeros(len(z), dtype=np.intp), weights, values)
 
     def cells(self, points: Points) -> np.ndarray:
         """Return cells as wide as 1 / 4096 of the probit."""
@@ -259,15 +263,14 @@ class OutcomeCoordinates:
 
 
 @dataclass(frozen=True)
-class IntervalCoordinates:
-    """Probit and target at both ends of what was seen of an outcome that is not exact.
-
-    Impossible outcomes are left out.
+class TargetCoordinates:
+    """Coordinates one of which is the target.
 
     Parameters
     ----------
     width : float
-        Of the cells along the targets, a power of two; 0 if all targets are equal.
+        Of the cells along the targets, a power of two, so that they are joined two by two as the
+        range grows, and the order of rows does not matter; 0 if all targets are equal.
     """
 
     width: float
@@ -276,9 +279,21 @@ class IntervalCoordinates:
     points_per_row = 1
 
     @classmethod
-    def over(cls, targets: Targets) -> "IntervalCoordinates":
+    def over(cls, targets: Targets) -> Self:
         """Return coordinates whose cells suit the range of targets."""
         return cls(power_of_two((targets.high - targets.low) / OBSERVED_CELLS))
+
+    def follows(self, other: Self) -> bool:
+        """Return True: wider cells are unions of narrower ones."""
+        return True
+
+
+@dataclass(frozen=True)
+class IntervalCoordinates(TargetCoordinates):
+    """Probit and target at both ends of what was seen of an outcome that is not exact.
+
+    Impossible outcomes are left out.
+    """
 
     def observe(self, rows: HeldOut) -> Points:
         """Return a point per outcome: z and t at the lower, then at the upper end."""
@@ -299,10 +314,6 @@ class IntervalCoordinates:
             target_cells(t_high, self.width),
         )
         return joint_cells(places)
-
-    def follows(self, other: "IntervalCoordinates") -> bool:
-        """Return True: wider cells are unions of narrower ones."""
-        return True
 
 
 # What there is where all outcomes are exact.

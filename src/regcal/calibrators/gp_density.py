@@ -13,20 +13,20 @@ from regcal._validation import Array
 from regcal.calibrators.axes import LARGEST_PROBIT, MapAxes
 from regcal.calibrators.cells import (
     LARGEST,
-    OBSERVED_CELLS,
     Coordinates,
     IntervalCoordinates,
     OutcomeCoordinates,
     Points,
+    TargetCoordinates,
     joint_cells,
     number_cells,
     target_cells,
 )
 from regcal.calibrators.gp_fitted import ProcessCalibrator, earlier_process
 from regcal.calibrators.gp_steps import IdentityPrior, Prior, fit_map_process, limited
-from regcal.calibrators.held_out import HeldOut
+from regcal.calibrators.held_out import HeldOut, without_last_digits
 from regcal.calibrators.observed import Observed
-from regcal.calibrators.targets import Targets, power_of_two
+from regcal.calibrators.targets import Targets
 from regcal.distributions import Distribution, Transformed
 from regcal.gp import (
     Barrier,
@@ -69,27 +69,11 @@ _CELLS_U, _CELLS_T, _CELLS_PER_LOG = 128, 128, 8.0
 
 
 @dataclass(frozen=True)
-class PathCoordinates:
+class PathCoordinates(TargetCoordinates):
     """Where an outcome lies on its row's path: probit u, target t, and log dt / du.
 
     Outcomes without a density are left out.
-
-    Parameters
-    ----------
-    width : float
-        Of the cells along t, a power of two, so that they are joined two by two as the range
-        grows, and the order of rows does not matter; 0 if all targets are equal.
     """
-
-    width: float
-
-    thresholds = np.empty(0)
-    points_per_row = 1
-
-    @classmethod
-    def over(cls, targets: Targets) -> "PathCoordinates":
-        """Return coordinates whose cells suit the range of targets."""
-        return cls(power_of_two((targets.high - targets.low) / OBSERVED_CELLS))
 
     def observe(self, rows: HeldOut) -> Points:
         """Return a point per outcome."""
@@ -103,10 +87,6 @@ class PathCoordinates:
         u, t, log_spread = points.values
         spreads = np.floor(log_spread * _CELLS_PER_LOG)
         return joint_cells((number_cells(u, 5), target_cells(t, self.width), spreads))
-
-    def follows(self, other: "PathCoordinates") -> bool:
-        """Return True: wider cells are unions of narrower ones."""
-        return True
 
 
 @dataclass(frozen=True)
@@ -200,7 +180,7 @@ def barrier_points(rows: HeldOut, start: ProbitMap, axes: MapAxes) -> PathPoints
     """Return points on the paths of representative rows, at which eta has to increase."""
     middle = start.inverse(np.full((1, 1), _NEXT_TO_MEDIAN))
     middles = rows.dist._evaluate("_from_probit", middle, True)
-    order = np.argsort(middles, kind="stable")
+    order = np.lexsort((rows.distinct, without_last_digits(middles)))
     share = np.cumsum(rows.weights[order]) / rows.weights.sum()
     levels = (np.arange(_BARRIER_ROWS) + 0.5) / _BARRIER_ROWS
     chosen = order[np.searchsorted(share, levels)]

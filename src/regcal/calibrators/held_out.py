@@ -1,6 +1,6 @@
 """Held-out rows with what every fit asks of them, and the sample of rows that is kept."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any, Self
@@ -20,6 +20,9 @@ from regcal.outcomes import Outcomes, check_outcomes
 # So many rows are kept.
 MAX_ROWS = 2**14
 
+# Rows that are looked at together.
+_BLOCK = 2**16
+
 # Parts are joined when there are so many of them.
 _MAX_PARTS = 256
 
@@ -30,12 +33,20 @@ _NEXT_TO_NOTHING = 2.0**-14
 # So many equal rows, and such a share of all, are a mass; so many can be dealt to several folds.
 _FEWEST_OF_MASS, _SHARE_OF_MASS, _SEVERAL = 10.0, 0.02, 1.5
 
+# Rows wait to be counted until they hold so many numbers, 8 MB, as do points that are kept. With
+# more, longer streams are looked at where a fit looks (`tests/test_fit_laws.py`, "batches"), and
+# `partial_fit`, which counts them each time, takes longer: here, four times at most.
+_MOST_WAITING = 2**20
+
 # Sampled rows of classes that cannot be joined are tabulated at these probits.
 _PROBITS = np.linspace(-6.0, 6.0, 97)
 
 # Numbers that agree in so many bits, about seven digits, count as equal. Other processors round
 # differently in the last digit, and what was equal must not become different by that.
 _EQUAL_BITS = 24
+
+# Cells in which to look for equal numbers: of 16 times fewer, one in 16 shares its cell.
+_CELLS = 2**20
 
 # What is derived of rows whatever their weights.
 _OF_NO_WEIGHT = ("y", "exact", "_at_outcomes", "possible", "distinct")
@@ -128,8 +139,8 @@ class HeldOut(WithoutCaches):
     @cached_property
     def exact(self) -> np.ndarray:
         """Whether the outcome is a point that has a density, rather than an interval or a mass."""
-        masses = np.exp(self.dist._evaluate("_logmass", self.y[:, np.newaxis], True))
-        return self.seen.exact_rows & ~(masses > 0)
+        masses = self.dist._evaluate("_logmass", self.y[:, np.newaxis], True)
+        return self.seen.exact_rows & (masses == -np.inf)
 
     @cached_property
     def _at_outcomes(self) -> tuple[Array, Array]:
@@ -155,7 +166,8 @@ class HeldOut(WithoutCaches):
     @cached_property
     def possible(self) -> np.ndarray:
         """Which outcomes lie inside of what is predicted, and have a density or a probability."""
-        inside = np.isfinite(self.z) & np.isfinite(self.log_spread)
+        z, log_slope = self._at_outcomes
+        inside = np.isfinite(z) & np.isfinite(log_slope)
         if self.exact.all():
             return inside
         _, low, high = self.intervals
@@ -178,7 +190,12 @@ class HeldOut(WithoutCaches):
     @cached_property
     def distinct(self) -> np.ndarray:
         """The number of each row among the distinct ones, in the order of z and y."""
-        return _numbered([self.z, self.seen.lower, self.seen.upper, *self._keys])
+        columns = [self.z, self.seen.lower, self.seen.upper, *self._keys]
+        numbers = _numbered(columns)
+        if numbers.max(initial=-1) + 1 == len(self):
+            return numbers
+        # rows that say the same of their outcome, as of a mass, may differ elsewhere
+        return _numbered([*columns, *row_keys(self.dist)])
 
     @property
     def _keys(self) -> list[Array]:
@@ -190,6 +207,12 @@ class HeldOut(WithoutCaches):
     def constant(self) -> bool:
         """Whether all outcomes are equal."""
         return bool(np.ptp(self.y) == 0)
+
+    @property
+    def n_numbers(self) -> int:
+        """How many numbers the rows hold."""
+        columns = 0 if self.covariates is None else len(self.covariates.columns)
+        return _numbers_in(self.dist) + (3 + columns) * len(self)
 
     def log_scores(self, dist: Distribution) -> Array:
         """Return the log density of points, and the log probability of intervals."""
@@ -224,6 +247,11 @@ class HeldOut(WithoutCaches):
             vars(part)["exact"] = self.exact[places]
         return self._with_known(part, places)
 
+    def blocks(self) -> Iterator["HeldOut"]:
+        """Yield the rows in parts that are looked at together."""
+        for start in range(0, len(self), _BLOCK):
+            yield self if len(self) <= _BLOCK else self.take(slice(start, start + _BLOCK))
+
     def reweighted(self, weights: Array) -> "HeldOut":
         """Return the rows with other weights."""
         part = replace(self, weights=weights)
@@ -251,20 +279,21 @@ class HeldOut(WithoutCaches):
 
 
 @dataclass(frozen=True)
-class Sample:
+class Sample(WithoutCaches):
     """Rows with random priorities: the `MAX_ROWS` of largest priority stay.
 
     Priority sampling (Duffield, Lund and Thorup, 2007): a row of weight w has the priority w / U
     for a uniform U. With the largest priority that was dropped, max(w, dropped) is an unbiased
     weight for what a kept row stands for, and samples of disjoint sets of rows merge.
 
-    U follows from the row itself, from seven digits of the outcome, of its probit, of what is
-    predicted and of covariates: neither the order of rows nor the last digit of a number matters,
-    and rows that are equal are one row.
+    U follows from the row itself, from seven digits of the outcome, of its probit (but where that
+    takes something from other rows), of what is predicted and of covariates: neither batches nor
+    the order of rows nor the last digit of a number matters, and rows that are equal are one row.
 
     Parameters
     ----------
     parts : tuple of HeldOut
+        More rows than that only of a sample that is drawn when it is asked for.
     uniforms : tuple of ndarray
         U of the rows of each part, once rows have been dropped.
     dropped : float
@@ -308,15 +337,15 @@ class Sample:
         most = MAX_ROWS * (1.0 if kept.complete else 1.5)
         return kept.trimmed() if len(kept) > most or len(kept.parts) > _MAX_PARTS else kept
 
-    def faded(self, factor: float) -> Self:
+    def faded(self, factor: float) -> "Sample":
         """Return the rows with their weights multiplied, without those that hardly count.
 
         Where rows have been dropped, those left stand for them, and none is left out.
         """
-        whole = self._whole()
+        whole = self._whole
         (rows,) = whole.parts
         rows = rows.reweighted(factor * rows.weights)
-        if self.complete:
+        if whole.complete:
             rows = rows.take(that_count(rows.weights))
         return replace(whole, parts=(rows,), dropped=factor * whole.dropped)
 
@@ -340,7 +369,7 @@ class Sample:
         """Return weight and U of distinct rows, and the place of the first of each."""
         weights = np.concatenate([part.weights for part in self.parts])
         known = np.concatenate(self.uniforms or tuple(map(uniforms_of, self.parts)))
-        if (np.diff(np.sort(known)) > 0).all():  # as nearly always: it takes no sorting of places
+        if not _any_equal(known):  # as nearly always: it takes no sorting
             return weights, known, np.arange(len(known))
         uniforms, first, place = np.unique(known, return_index=True, return_inverse=True)
         return np.bincount(place, weights).astype(float), uniforms, first
@@ -356,19 +385,70 @@ class Sample:
         ]
         return HeldOut.joined([part.with_dist(_plain(part.dist)) for part in parts])
 
+    @property
+    def at_hand(self) -> HeldOut:
+        """All rows where none has been dropped yet, else those that are kept."""
+        return self.parts[0] if self.complete and len(self.parts) == 1 else self.all()
+
     def all(self) -> HeldOut:
         """Return the rows in one batch, with the weights of what they stand for."""
-        whole = self._whole()
+        whole = self._whole
         (rows,) = whole.parts
-        return rows if self.complete else rows.reweighted(np.maximum(rows.weights, whole.dropped))
+        return rows if whole.complete else rows.reweighted(np.maximum(rows.weights, whole.dropped))
 
     @property
     def own_weights(self) -> Array:
         """The weights of the rows themselves, in the order of `all`."""
-        return self._whole().parts[0].weights
+        return self._whole.parts[0].weights
 
-    def _whole(self) -> Self:
-        return self if len(self.parts) == 1 and len(self) <= MAX_ROWS else self.trimmed()
+    @cached_property
+    def _whole(self) -> "Sample":
+        """The rows that are kept, in one part."""
+        if len(self) <= MAX_ROWS:
+            return self if len(self.parts) == 1 else self.trimmed()
+        drawn = self
+        if self.complete:
+            blocks = (block for part in self.parts for block in part.blocks())
+            drawn = reduce(Sample.add, blocks, Sample())
+        return drawn if len(drawn) <= MAX_ROWS else drawn.trimmed()
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Rows that are not counted before it is known which targets to look at.
+
+    Parameters
+    ----------
+    parts : tuple of HeldOut
+    """
+
+    parts: tuple[HeldOut, ...] = ()
+
+    def add(self, parts: tuple[HeldOut, ...]) -> "Waiting":
+        """Return these rows and more."""
+        grown = Waiting(self.parts + parts)
+        return Waiting((grown.all(),)) if len(grown.parts) > _MAX_PARTS else grown
+
+    @property
+    def full(self) -> bool:
+        """Whether they are too many to wait any longer."""
+        return sum(part.n_numbers for part in self.parts) > _MOST_WAITING
+
+    def all(self) -> HeldOut:
+        """Return the rows in one batch, which is read as one."""
+        return HeldOut.joined(self.parts)
+
+
+def _numbers_in(dist: Distribution) -> int:
+    """Return how many numbers a batch holds."""
+    total = 0
+    for held in dist.__getstate__().values():
+        for part in held if isinstance(held, list | tuple) else [held]:
+            if isinstance(part, np.ndarray):
+                total += part.size
+            elif isinstance(part, Distribution):
+                total += _numbers_in(part)
+    return total
 
 
 def that_count(weights: Array) -> np.ndarray:
@@ -470,12 +550,21 @@ def _numbered(columns: Sequence[Array]) -> np.ndarray:
 def uniforms_of(rows: HeldOut) -> Array:
     """Return numbers in (0, 1] that look random and follow from what each row holds alone."""
     mixed = np.zeros(len(rows), dtype=np.uint64)
-    for values in (rows.z, rows.y, *rows._keys, *row_keys(rows.dist)):
-        mixed = _scrambled(mixed ^ _seven_digits(values))
+    probits = [] if readings_of(rows.dist) else [rows.z]
+    for values in (*probits, rows.y, *rows._keys, *row_keys(rows.dist)):
+        mixed ^= _seven_digits(values)
+        mixed = _scrambled(mixed)
     if not rows.seen.exact_rows.all():
         widths = _seven_digits(rows.seen.upper - rows.seen.lower)
         mixed = np.where(rows.seen.exact_rows, mixed, _scrambled(mixed ^ widths))
     return ((mixed >> np.uint64(11)).astype(np.float64) + 1.0) * 2.0**-53
+
+
+def _any_equal(uniforms: Array) -> bool:
+    """Return whether some are equal: few share a narrow cell, and those alone are sorted."""
+    cells = (uniforms * _CELLS).astype(np.intp)
+    shared = np.sort(uniforms[np.bincount(cells)[cells] > 1])
+    return bool((shared[1:] == shared[:-1]).any())
 
 
 def _seven_digits(values: Array) -> np.ndarray:
@@ -486,6 +575,9 @@ def _seven_digits(values: Array) -> np.ndarray:
 def _scrambled(x: np.ndarray) -> np.ndarray:
     """Return the finaliser of SplitMix64 (Steele, Lea and Flood, 2014)."""
     x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+    x ^= x >> np.uint64(30)
+    x *= np.uint64(0xBF58476D1CE4E5B9)
+    x ^= x >> np.uint64(27)
+    x *= np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(31)
+    return x

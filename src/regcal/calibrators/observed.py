@@ -13,7 +13,7 @@ import numpy as np
 from regcal._caching import WithoutCaches
 from regcal._validation import Array
 from regcal.calibrators.cells import Cells, Coordinates, Points
-from regcal.calibrators.held_out import HeldOut, Sample
+from regcal.calibrators.held_out import HeldOut, Sample, Waiting
 from regcal.calibrators.targets import Targets
 from regcal.distributions.alike import Readings, merged, readings_of
 from regcal.outcomes import Outcomes
@@ -21,19 +21,19 @@ from regcal.outcomes import Outcomes
 if TYPE_CHECKING:
     from regcal.calibrators.base import Calibrator
 
-# Rows that are looked at together.
-_BLOCK = 2**16
-
 # What counts for less than this part of a row, all together, is as good as nothing.
 _NOTHING = 2.0**-20
+
+# What follows from the rows so far.
+_DERIVED = ("rows", "rows_as_given", "targets", "n_possible", "_uncounted", "_all_cells")
 
 
 class Observed(WithoutCaches):
     """What a calibrator needs of calibration rows, in bounded memory.
 
-    Up to 16 384 rows are kept as they are. Beyond, all rows are counted in fine cells, and a
-    random sample of as many rows stays. What was observed of disjoint sets of rows merges, in any
-    order.
+    Up to 16 384 rows are kept as they are. Beyond, a random sample of as many rows stays, and all
+    rows are counted in fine cells, those of batches when 8 MB of them have come. What was observed
+    of disjoint sets of rows merges, in any order.
 
     Made by `regcal.Calibrator.new_observed`, and turned into a fitted calibrator by
     `regcal.Calibrator.solve`.
@@ -43,10 +43,10 @@ class Observed(WithoutCaches):
     calibrator : Calibrator
         Tells in which coordinates rows are looked at.
     targets : Targets, optional
-        All outcomes that will come. With it the cells are laid out for them from the start.
-        Without it, they are laid out when there are more rows than can be kept, and again
-        whenever outcomes leave their range; the kept sample then stands for earlier rows where
-        the new cells ask for more than the old ones tell.
+        All outcomes that will come. With it the cells are laid out for them. Without it, they are
+        laid out for the outcomes so far when 8 MB of rows have come, and again whenever outcomes
+        leave their range; the kept sample then stands for earlier rows where the new cells ask
+        for more than the old ones tell.
 
     Attributes
     ----------
@@ -70,6 +70,7 @@ class Observed(WithoutCaches):
 
     earlier: Calibrator | None = None
     readings: Readings = ()
+    _waiting = Waiting()
 
     def __init__(self, calibrator: Calibrator, targets: Targets | None = None) -> None:
         self.calibrator = calibrator
@@ -79,7 +80,7 @@ class Observed(WithoutCaches):
         self._n_possible = 0
         self._targets = Targets()
         self._sample = Sample()
-        self._cells: tuple[Cells, ...] | None = None  # none while all rows are kept
+        self._cells: tuple[Cells, ...] | None = None  # none while all rows are kept, or wait
 
     @classmethod
     def all_of(cls, calibrator: Calibrator, rows: HeldOut) -> Self:
@@ -87,7 +88,13 @@ class Observed(WithoutCaches):
         observed = cls(calibrator, Targets.of_outcomes(rows.seen, rows.weights))
         observed._targets = observed.layout
         observed.readings = readings_of(rows.dist)
-        return observed._blocks(rows)
+        if observed.layout.step == 0:
+            return observed._blocks(rows)
+        # more distinct outcomes than rows are kept: which ones may never be asked
+        observed.n_rows, observed._sample = len(rows), Sample((rows,))
+        observed._cells = tuple(map(Cells, calibrator._coordinates(observed.layout)))
+        observed._count(rows)
+        return observed
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.calibrator!r}, rows={self.n_rows})"
@@ -96,38 +103,43 @@ class Observed(WithoutCaches):
 
     def _with_support(self, targets: Targets) -> Targets:
         """Return targets with the support that the calibrator asks for."""
-        return targets.seen_through(*self._asked)
-
-    @property
-    def _asked(self) -> tuple[Any, Any]:
-        """The calibrator's `support` and `step`."""
-        parameters = self.calibrator.get_params(deep=False)
-        return parameters.get("support"), parameters.get("step")
+        return targets.seen_through(*self.calibrator.asked_support)
 
     @cached_property
     def targets(self) -> Targets:
         """The outcomes so far, with the support that was given or that they show."""
-        if self._targets is self.layout:
+        if self._made_of_all:
             return self.layout  # with its axis, if that has been chosen
         if self.fixed:
             return replace(self._targets, support=self.layout.support)
         return self._with_support(self._targets)
+
+    @property
+    def _made_of_all(self) -> bool:
+        return self._targets is self.layout
 
     @cached_property
     def rows_as_given(self) -> HeldOut:
         """The rows that are kept, with weights of what they stand for."""
         return self._sample.all()
 
+    @property
+    def rows_at_hand(self) -> HeldOut:
+        """All rows as they were given if they are still there, else those that are kept."""
+        return self._sample.at_hand
+
     @cached_property
     def rows(self) -> HeldOut:
         """The rows that are kept, seen through the support."""
         return self.rows_as_given.through(self.targets.support)
 
-    @property
+    @cached_property
     def n_possible(self) -> int:
         """The number of outcomes that are possible under their predictions."""
         if self.n_rows == 0 or self._cells is not None:
             return self._n_possible
+        if self._waiting.parts:
+            return self._uncounted.n_possible
         # equal rows may be one row that is kept, and an impossible one then counts once
         n_impossible = len(self.rows) - self.rows.n_possible
         return self.n_rows - n_impossible if n_impossible < len(self.rows) else 0
@@ -135,7 +147,7 @@ class Observed(WithoutCaches):
     @property
     def all_kept(self) -> bool:
         """Whether the rows that are kept are all that were observed."""
-        return self._cells is None
+        return self._cells is None and not self._waiting.parts
 
     @property
     def own_weights(self) -> Array:
@@ -146,7 +158,7 @@ class Observed(WithoutCaches):
     def modest_rows(self) -> HeldOut:
         """The kept rows as given, whose weights sum to no more than their number or the total."""
         rows = self.rows_as_given
-        if self._cells is None:
+        if self.all_kept:
             return rows
         return rows.reweighted(rows.weights * min(1.0, len(rows) / rows.weights.sum()))
 
@@ -165,18 +177,35 @@ class Observed(WithoutCaches):
         if self._cells is not None:
             return self._settled()
         wanted = self.calibrator._coordinates(self.targets)
-        return tuple(Cells.of(one, self.rows) for one in wanted)
+        return tuple(Cells.of(one, self._uncounted) for one in wanted)
+
+    @cached_property
+    def _uncounted(self) -> HeldOut:
+        """All rows, seen through the support, while none has been counted."""
+        if not self._waiting.parts:
+            return self.rows
+        return self._waiting.all().through(self.targets.support)
+
+    def _counted(self) -> Observed:
+        """Return the same with rows that wait in cells, for the outcomes so far."""
+        if not self._waiting.parts:
+            return self
+        counted = copy.copy(self)  # without what was derived
+        counted.layout, counted.fixed = self.targets, True
+        counted._cells, counted._n_possible = self._all_cells, self.n_possible
+        counted._waiting = Waiting()
+        return counted
 
     def reweighted(self, factors: Array) -> Observed:
         """Return the same with the weights of the kept rows multiplied.
 
         All rows follow if the factors are equal. Else the kept rows stand for all.
         """
-        changed = copy.copy(self)  # without what was derived
         rows = self.rows_as_given
-        if self._cells is not None and np.ptp(factors) <= 1e-9 * factors.max():
-            changed._cells = tuple(cells.scaled(float(factors[0])) for cells in self._cells)
-        elif self._cells is not None:
+        changed = copy.copy(self._counted())  # without what was derived
+        if changed._cells is not None and np.ptp(factors) <= 1e-9 * factors.max():
+            changed._cells = tuple(cells.scaled(float(factors[0])) for cells in changed._cells)
+        elif changed._cells is not None:
             rows, changed._cells = self.modest_rows, None
         changed._sample = Sample((rows.reweighted(factors * rows.weights),))
         return changed
@@ -219,16 +248,16 @@ class Observed(WithoutCaches):
             return self
         if factor * self.total_weight < _NOTHING:
             return Observed(self.calibrator)
-        faded = copy.copy(self)  # without what was derived
+        faded = copy.copy(self._counted())  # without what was derived
         faded._sample = self._sample.faded(factor)
         rows = faded.rows_as_given
         share = factor * self.total_weight / rows.weights.sum()
         faded._targets = Targets.of_outcomes(rows.seen, share * rows.weights)
         faded.fixed = False
-        if self._cells is None:
+        if faded._cells is None:
             faded.n_rows = len(rows)
         else:
-            faded._cells = tuple(cells.faded(factor) for cells in self._cells)
+            faded._cells = tuple(cells.faded(factor) for cells in faded._cells)
         return faded
 
     # ------------------------------------------------------------------------------------- adding
@@ -261,10 +290,8 @@ class Observed(WithoutCaches):
         return self._blocks(rows)
 
     def _blocks(self, rows: HeldOut) -> Self:
-        if len(rows) <= _BLOCK:
-            return self._take_in(rows)
-        for start in range(0, len(rows), _BLOCK):
-            self._take_in(rows.take(slice(start, start + _BLOCK)))
+        for block in rows.blocks():
+            self._take_in(block)
         return self
 
     def _take_in(self, rows: HeldOut) -> Self:
@@ -272,17 +299,29 @@ class Observed(WithoutCaches):
         before = self._sample
         self.n_rows += len(rows)
         self._sample = before.add(rows)
-        if self._cells is None and self._sample.complete:
-            return self
+        if self._cells is None:
+            return (
+                self
+                if self._sample.complete
+                else self._wait((*before.parts, rows) if before.complete else (rows,))
+            )
         earlier = self.layout
         self._lay_out()
-        if self._cells is None:
-            self._cells = tuple(map(Cells, self.calibrator._coordinates(self.layout)))
-            if len(before):
-                self._count(before.all())
-        elif self.layout is not earlier:
+        if self.layout is not earlier:
             self._cells = self._moved(earlier, self.layout, before.all())
         self._count(rows)
+        return self
+
+    def _wait(self, parts: tuple[HeldOut, ...]) -> Self:
+        """Keep rows until so many wait that they are counted; at once if there are no others."""
+        waiting = self._waiting.add(parts)
+        if not (self._made_of_all or waiting.full):
+            self._waiting = waiting
+            return self
+        self._waiting = Waiting()
+        self._lay_out()
+        self._cells = tuple(map(Cells, self.calibrator._coordinates(self.layout)))
+        self._count(waiting.all())
         return self
 
     def merge(self, other: Observed) -> Observed:
@@ -306,7 +345,9 @@ class Observed(WithoutCaches):
             raise ValueError(msg)
         if other._cells is None:
             whole = copy.copy(self)
-            return whole.add_rows(other.rows_as_given) if other.n_rows else whole
+            for rows in other._waiting.parts or other._sample.parts:
+                whole.add_rows(rows)
+            return whole
         if self._cells is None:
             return other.merge(self)
         whole = copy.copy(self)  # without what was derived
@@ -322,7 +363,7 @@ class Observed(WithoutCaches):
 
     def _forget(self) -> Self:
         """Drop what was derived from the rows so far."""
-        for name in ("rows", "rows_as_given", "targets", "_all_cells"):
+        for name in _DERIVED:
             vars(self).pop(name, None)
         return self
 

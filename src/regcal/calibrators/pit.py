@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -210,26 +211,86 @@ def _place_knots(data: _Standard) -> Array:
     return apart - (apart - knots).mean()
 
 
-def _hat_functions(knots: Array, values: Array) -> tuple[Array, Array]:
-    """Return the hat functions of the knots at `values`, and their integrals from the first knot.
+@dataclass(frozen=True)
+class _Curve:
+    """A curve whose slope is linear between knots and constant beyond, at some values.
 
-    The outer hats are constant beyond their knots.
+    Its coefficients are the height at the first knot and the slopes at all. A slope depends on two
+    of them and a height is a polynomial in each interval, so that sums over an interval do.
+
+    Parameters
+    ----------
+    knots : ndarray of shape (n_knots,)
+        At least three.
+    interval : ndarray of int, of shape (n_values,)
+        The number of the knot before each value, or of the nearest interval.
+    share, beyond : ndarray of shape (n_values,)
+        The place in the interval, from 0 to 1, and the distance from it.
     """
-    widths = np.diff(knots)
-    interval = np.searchsorted(knots[1:-1], values, side="right")
-    held = np.clip(values, knots[0], knots[-1])
-    inside, rows = held - knots[interval], np.arange(len(values))
-    share = inside / widths[interval]
-    hats = np.zeros((len(values), len(knots)))
-    hats[rows, interval], hats[rows, interval + 1] = 1.0 - share, share
-    # the hats of intervals that lie behind, whole; then those of the own one
-    halves = np.zeros((len(knots), len(knots)))
-    for k, width in enumerate(widths):
-        halves[k + 1 :, k : k + 2] += 0.5 * width
-    integrals = halves[interval]
-    integrals[rows, interval] += inside * (1.0 - 0.5 * share)
-    integrals[rows, interval + 1] += 0.5 * inside * share
-    return hats, integrals + hats * (values - held)[:, np.newaxis]
+
+    knots: Array
+    interval: np.ndarray
+    share: Array
+    beyond: Array
+
+    @classmethod
+    def at(cls, knots: Array, values: Array) -> "_Curve":
+        """Return the curve with these knots at values."""
+        interval = np.searchsorted(knots[1:-1], values, side="right")
+        held = np.clip(values, knots[0], knots[-1])
+        share = (held - knots[interval]) / np.diff(knots)[interval]
+        return cls(knots, interval, share, values - held)
+
+    def slopes(self, c: Array) -> Array:
+        """Return the slopes at the values, given those at the knots."""
+        return c[self.interval] + self.share * np.diff(c)[self.interval]
+
+    def heights(self) -> Array:
+        """Return the derivatives of the heights at the values by the coefficients."""
+        pieces, s = self._pieces()[self.interval], self.share[:, np.newaxis]
+        inside = pieces[:, 0] + s * (pieces[:, 1] + s * pieces[:, 2])
+        return inside + self.beyond[:, np.newaxis] * pieces[:, 3]
+
+    def squares(self, weights: Array) -> Array:
+        """Return the matrix of the weighted sum of squared heights."""
+        s, pieces = self.share, self._pieces()
+        terms = (np.ones(len(s)), s, s * s, self.beyond)
+        moments = np.empty((len(pieces), 4, 4))
+        for i, j in combinations_with_replacement(range(4), 2):
+            moments[:, i, j] = moments[:, j, i] = self._sums(weights * terms[i] * terms[j])
+        return np.einsum("kia,kij,kjb->ab", pieces, moments, pieces, optimize=True)
+
+    def slope_sums(self, weights: Array) -> Array:
+        """Return the weighted sum of the slopes' derivatives by the slopes at the knots."""
+        both, after = self._sums(weights), self._sums(weights * self.share)
+        return np.append(both - after, 0.0) + np.append(0.0, after)
+
+    def slope_squares(self, weights: Array) -> Array:
+        """Return the matrix of the weighted sum of squared slopes."""
+        both, after = self._sums(weights), self._sums(weights * self.share)
+        squared = self._sums(weights * self.share**2)
+        across = after - squared
+        diagonal = np.append(both - after - across, 0.0) + np.append(0.0, squared)
+        return np.diag(diagonal) + np.diag(across, 1) + np.diag(across, -1)
+
+    def _sums(self, weights: Array) -> Array:
+        """Return the total weight in each interval."""
+        return np.bincount(self.interval, weights, len(self.knots) - 1).astype(float)
+
+    def _pieces(self) -> Array:
+        """Return heights in each interval as polynomials: of 1, share and its square, and beyond.
+
+        Their shape is (n_intervals, 4, n_coefficients).
+        """
+        widths = np.diff(self.knots)
+        pieces = np.zeros((len(widths), 4, len(self.knots) + 1))
+        pieces[:, 0, 0] = 1.0
+        for k, width in enumerate(widths):
+            pieces[k + 1 :, 0, k + 1 : k + 3] += 0.5 * width  # intervals that lie behind, whole
+            pieces[k, 1, k + 1] = width
+            pieces[k, 2, k + 1 : k + 3] = -0.5 * width, 0.5 * width
+        pieces[0, 3, 1] = pieces[-1, 3, -1] = 1.0
+        return pieces
 
 
 def _fit_slopes(data: _Standard, knots: Array, prior_rows: float) -> tuple[float, Array]:
@@ -239,27 +300,24 @@ def _fit_slopes(data: _Standard, knots: Array, prior_rows: float) -> tuple[float
     -w log(Phi(m(b)) - Phi(m(a))) over intervals, and prior_rows * (c - log c) for each slope c,
     which is smallest at the straight line.
     """
-    hats, integrals = _hat_functions(knots, data.values)
-    heights = np.column_stack([np.ones(len(data.values)), integrals])
-    slopes = np.column_stack([np.zeros(len(data.values)), hats])
-    w = data.weights
-    squares = (heights.T * w) @ heights
+    curve, w = _Curve.at(knots, data.values), data.weights
+    squares = curve.squares(w)
     between = _interval_term(data, knots)
 
     def loss(c: Array) -> float:
         if c[1:].min() <= 0:
             return np.inf
-        data_loss = 0.5 * c @ squares @ c - w @ np.log(slopes @ c)
+        data_loss = 0.5 * c @ squares @ c - w @ np.log(curve.slopes(c[1:]))
         prior = (c[1:] - np.log(c[1:])).sum() + 0.5 * (c[0] - knots[0]) ** 2
         return data_loss + prior_rows * prior - between.value(c)
 
     c = np.concatenate([[knots[0]], np.ones(len(knots))])
     for _ in range(_MAX_STEPS):
-        inverse = 1.0 / (slopes @ c)
-        gradient = squares @ c - slopes.T @ (w * inverse)
-        gradient += prior_rows * np.concatenate([[c[0] - knots[0]], 1 - 1 / c[1:]])
-        curvature = squares + (slopes.T * (w * inverse**2)) @ slopes
-        curvature += prior_rows * np.diag(np.concatenate([[1.0], c[1:] ** -2.0]))
+        inverse = 1.0 / curve.slopes(c[1:])
+        gradient = squares @ c + prior_rows * np.append(c[0] - knots[0], 1 - 1 / c[1:])
+        gradient[1:] -= curve.slope_sums(w * inverse)
+        curvature = squares + prior_rows * np.diag(np.append(1.0, c[1:] ** -2.0))
+        curvature[1:, 1:] += curve.slope_squares(w * inverse**2)
         if len(data.interval_weights):
             at = between.evaluate(c)
             gradient, curvature = gradient - at.gradient, curvature + at.neg_hessian
@@ -275,8 +333,7 @@ def _interval_term(data: _Standard, knots: Array) -> IntervalTerm:
     designs, offsets = [], []
     for end in data.intervals:
         finite = np.isfinite(end)
-        _, integrals = _hat_functions(knots, np.where(finite, end, 0.0))
-        heights = np.column_stack([np.ones(len(end)), integrals])
+        heights = _Curve.at(knots, np.where(finite, end, 0.0)).heights()
         designs.append(DenseDesign(np.where(finite[:, np.newaxis], heights, 0.0)))
         offsets.append(np.where(finite, 0.0, end))
     return IntervalTerm(designs[0], designs[1], (offsets[0], offsets[1]), data.interval_weights)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
@@ -9,10 +10,10 @@ from typing import Any, Self
 import numpy as np
 
 from regcal._caching import WithoutCaches
-from regcal._validation import Array, check_weights
+from regcal._validation import Array, check_increasing, check_weights
 from regcal._weighted import all_equal
 from regcal.calibrators.support import UNBOUNDED, Support
-from regcal.grids import make_thresholds
+from regcal.grids import EqualGrid, make_thresholds
 from regcal.maps import Axis
 from regcal.maps.axis import axis_of_values
 from regcal.outcomes import Outcomes
@@ -26,6 +27,9 @@ _FEW_VALUES = 64
 
 # More distinct outcomes than this are merged in cells, whose width is a power of two.
 _MAX_VALUES = 2**14
+
+# Cells so many times narrower tell whether there are more.
+_NARROWER = 16
 
 # Values closer than this share of the range differ in their last digits only.
 _SMALLEST_GAP = 1e-10
@@ -109,15 +113,18 @@ class Targets(WithoutCaches):
     def of_outcomes(cls, outcomes: Outcomes, weights: Array) -> Self:
         """Return the targets of outcomes with positive weights."""
         y = outcomes.values
-        distinct, totals = _merged(y, np.stack([weights, weights * outcomes.exact_rows]), 0.0)
-        seen = np.flatnonzero(totals[1])
-        lowest, highest = (
-            np.stack([distinct[at], totals[1, at]])
-            for at in (seen[:_OUTERMOST], seen[: -_OUTERMOST - 1 : -1])
-        )
-        ends = (float(y.min()), float(y.max()))
+        exact = weights if outcomes.exact_rows.all() else weights * outcomes.exact_rows
+        ends = low, high = float(y.min()), float(y.max())
         inner = (float(outcomes.upper.min()), float(outcomes.lower.max()))
-        return cls._in_cells(distinct, totals, 0.0, ends, (lowest, highest, *inner))
+        step = power_of_two((high - low) / _MAX_VALUES)
+        cells = _cells_if_many(y, low, step)
+        if cells is None:
+            values, totals = _merged(y, (weights, exact))
+            known = (*_outermost_values(values, totals[1]), *inner)
+            return cls._in_cells(values, totals, 0.0, ends, known)
+        values, totals = _in_given_cells(y, (weights, exact), cells)
+        outermost = _outermost_rows(y, exact, cells)
+        return cls(values, totals[0], low, high, step, totals[1], *outermost, *inner)
 
     @classmethod
     def _in_cells(
@@ -132,7 +139,9 @@ class Targets(WithoutCaches):
         low, high = ends
         if step > 0 or len(values) > _MAX_VALUES:
             step = power_of_two((high - low) / _MAX_VALUES)
-            values, totals = _merged(values, totals, step)
+            cells = np.floor(values / step)
+            cells -= cells.min()
+            values, totals = _in_given_cells(values, (totals[0], totals[1]), cells.astype(np.intp))
         return cls(values, totals[0], low, high, step, totals[1], *known)
 
     def merge(self, other: Targets) -> Targets:
@@ -148,7 +157,7 @@ class Targets(WithoutCaches):
         )
         totals = np.stack([weights, exact])
         if step == 0:
-            values, totals = _merged(values, totals, step)
+            values, totals = _merged(values, (weights, exact))
         outermost = (
             _outermost(self.lowest, other.lowest, 1.0),
             _outermost(self.highest, other.highest, -1.0),
@@ -259,16 +268,20 @@ class Targets(WithoutCaches):
 
     def thresholds(self, spec: Any) -> Array:
         """Return thresholds as ``regcal.grids.make_thresholds`` does, within the support."""
+        if isinstance(spec, int | np.integer) and not isinstance(spec, bool):
+            return self.support.within(self._equally_spaced(int(spec)))
         values = np.clip(self.values, self.low, self.high)
         values[0], values[-1] = self.low, self.high
-        thresholds = make_thresholds(spec, values, self.weights)
-        if isinstance(spec, int | np.integer):
-            ends = np.clip(thresholds[[0, -1]], *self.support.ends)
-            if self.support or not self.axis.linear:
-                first, last = self.axis(ends)
-                places = np.linspace(first, last, len(thresholds))
-                thresholds = np.clip(self.axis.inverse(places), *ends)
-        return self.support.within(thresholds)
+        return self.support.within(make_thresholds(spec, values, self.weights))
+
+    def _equally_spaced(self, count: int) -> Array:
+        """Return thresholds that are equally spaced on the axis, up to the ends of the support."""
+        thresholds = check_increasing(EqualGrid(count).over(self.low, self.high), "thresholds")
+        if not self.support and self.axis.linear:
+            return thresholds
+        ends = np.clip(thresholds[[0, -1]], *self.support.ends)
+        first, last = self.axis(ends)
+        return np.clip(self.axis.inverse(np.linspace(first, last, count)), *ends)
 
     def share_below(self, points: Array) -> Array:
         """Return the share of weight at or below each point."""
@@ -279,8 +292,30 @@ class Targets(WithoutCaches):
 def _outermost(one: Array, other: Array, direction: float) -> Array:
     """Return the outermost distinct values of two sets of them, with total weights."""
     both = np.concatenate([one, other], axis=1)
-    values, totals = _merged(direction * both[0], both[1:], 0.0)
+    values, totals = _merged(direction * both[0], (both[1],))
     return np.stack([direction * values, totals[0]])[:, :_OUTERMOST]
+
+
+def _outermost_values(values: Array, weights: Array) -> tuple[Array, Array]:
+    """Return the lowest and the highest of increasing values that have a weight, with it."""
+    seen = np.flatnonzero(weights)
+    lowest, highest = seen[:_OUTERMOST], seen[: -_OUTERMOST - 1 : -1]
+    return (
+        np.stack([values[lowest], weights[lowest]]),
+        np.stack([values[highest], weights[highest]]),
+    )
+
+
+def _outermost_rows(y: Array, weights: Array, cells: np.ndarray) -> tuple[Array, Array]:
+    """Return the lowest and the highest distinct values of rows, which are in the outermost cells.
+
+    So many cells that are not empty hold as many distinct values at least.
+    """
+    used = np.flatnonzero(np.bincount(cells, weights))
+    first, last = used[:_OUTERMOST].max(initial=0), used[-_OUTERMOST:].min(initial=len(y))
+    near = np.flatnonzero((cells <= first) | (cells >= last))
+    values, totals = _merged(y[near], (weights[near],))
+    return _outermost_values(values, totals[0])
 
 
 def power_of_two(width: float) -> float:
@@ -288,16 +323,38 @@ def power_of_two(width: float) -> float:
     return float(2.0 ** np.ceil(np.log2(width))) if width > 0 else 0.0
 
 
-def _merged(y: Array, weights: Array, step: float) -> tuple[Array, Array]:
-    """Return the weighted mean of each cell, or distinct values, with totals of several weights."""
-    if step > 0:
-        cells = np.floor(y / step)
-        place = (cells - cells.min()).astype(np.intp)
-        used = np.flatnonzero(np.bincount(place))
-        sums = [np.bincount(place, one)[used] for one in (*weights, weights[0] * y)]
-        return sums[-1] / sums[0], np.stack(sums[:-1])
-    if all(map(all_equal, weights)):  # counts do, and sorting numbers is faster than their places
+def _cells_if_many(y: Array, low: float, step: float) -> np.ndarray | None:
+    """Return cells of a width if it can be told without sorting that too many values are distinct.
+
+    There are as many at least as narrower cells that are not empty.
+    """
+    if len(y) <= _MAX_VALUES or step < np.finfo(float).tiny:
+        return None
+    narrow = np.floor(y / (step / _NARROWER))
+    narrow -= _NARROWER * np.floor(low / step)
+    cells = narrow.astype(np.intp)
+    if np.count_nonzero(np.bincount(cells)) <= _MAX_VALUES:
+        return None
+    cells //= _NARROWER
+    return cells
+
+
+def _in_given_cells(y: Array, weights: Sequence[Array], cells: np.ndarray) -> tuple[Array, Array]:
+    """Return the weighted mean of each cell, with totals of several weights."""
+    counts = np.bincount(cells)
+    used = np.flatnonzero(counts)
+    counts = counts[used]
+    if all(map(all_equal, weights)):
+        totals = [one[0] * counts for one in weights]
+        return np.bincount(cells, y)[used] / counts, np.stack(totals)
+    *sums, of_values = (np.bincount(cells, one)[used] for one in (*weights, weights[0] * y))
+    return of_values / sums[0], np.stack(sums)
+
+
+def _merged(y: Array, weights: Sequence[Array]) -> tuple[Array, Array]:
+    """Return distinct values with totals of several weights."""
+    if all(map(all_equal, weights)):  # sorting numbers is faster than sorting their places
         kept, counts = np.unique(y, return_counts=True)
-        return kept, weights[:, :1] * counts
+        return kept, np.stack([one[0] * counts for one in weights])
     kept, place = np.unique(y, return_inverse=True)
     return kept, np.stack([np.bincount(place, one, len(kept)).astype(float) for one in weights])

@@ -25,7 +25,8 @@ def dense_thresholds(targets: Targets, count: int) -> Array:
     if count < 4:
         msg = f"Need at least 4 thresholds, got {count}."
         raise ValueError(msg)
-    targets.thresholds(2)  # refuses outcomes that are all equal
+    if targets.low == targets.high:
+        targets.thresholds(2)  # refuses them
     low, high = targets.axis(np.array([targets.low, targets.high]))
     extra = _MARGIN * (high - low)
     places, step = np.linspace(low - extra, high + extra, count // 2, retstep=True)

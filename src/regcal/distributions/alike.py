@@ -24,6 +24,9 @@ _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 # read what they were given.
 _PARTS = {Mixture: "components", Stacked: "parts", Clipped: "base", Rounded: "base"}
 
+# What rows hold that they have not taken from others, where that is not all they hold.
+_TOLD = {Samples: ("draws",), Quantiles: ("values",)}
+
 
 def merged(readings: Iterable[Reading]) -> Readings:
     """Return one reading of each kind."""
@@ -69,19 +72,22 @@ def _parts(dist: Distribution) -> list[Distribution]:
 def row_keys(dist: Distribution) -> list[Array]:
     """Return numbers by which rows that say different things can be told apart.
 
-    Two rows may say the same of one target, as of a mass, and differ elsewhere.
+    Two rows may say the same of one target, as of a mass, and differ elsewhere. What a row takes
+    from the others of its batch is no part of them.
     """
     keys: list[Array] = []
-    for name in dist._row_fields:
+    for name in _TOLD.get(type(dist), dist._row_fields):
         held = getattr(dist, name)
         for part in held if isinstance(held, list) else [held]:
             if isinstance(part, Distribution):
                 keys += row_keys(part)
             elif isinstance(part, np.ndarray) and part.ndim <= 2 and part.shape[:1] == (len(dist),):
                 columns = part.reshape(len(dist), -1)
+                if not np.isfinite(columns).all():
+                    columns = np.nan_to_num(columns)
                 # no weights are alike, so that the order of columns counts
                 weights = 1.0 + np.arange(columns.shape[1]) * _GOLDEN % 1.0
-                keys.append(np.nan_to_num(columns) @ weights)
+                keys.append(columns @ weights)
     return keys
 
 

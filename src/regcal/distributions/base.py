@@ -83,9 +83,9 @@ class Distribution(Primitives):
         """Return how many temporary values a row with so many points costs."""
         return n_points * self._work_per_point
 
-    def _block_of(self, n_points: int) -> int:
-        """Return of how many rows, with so many points, temporaries stay within the budget."""
-        if len(self) == 1:
+    def _block_of(self, n_rows: int, n_points: int) -> int:
+        """Return how many of the rows, with so many points, keep temporaries within the budget."""
+        if n_rows == 1:
             return 1
         return max(1, BLOCK_ELEMENTS // max(1, self._row_work(n_points)))
 
@@ -152,7 +152,7 @@ class Distribution(Primitives):
         n_rows, n_points = len(self), points.shape[1]
         if n_rows == 0:
             return np.empty(0) if flat else np.empty((0, n_points))
-        block = self._block_of(n_points)
+        block = self._block_of(n_rows, n_points)
         if block >= n_rows:
             values = getattr(self, method)(points)
             if values.shape != (n_rows, n_points):
@@ -249,7 +249,7 @@ class Distribution(Primitives):
         """Return `probit` and `logslope` at checked points, one a row, at the cost of one."""
         points, n_rows = y[:, np.newaxis], len(y)
         z, logslope = np.empty((2, n_rows))
-        block = self._block_of(1)
+        block = self._block_of(n_rows, 1)
         for start in range(0, n_rows, block):
             rows = slice(start, start + block)
             part = self if block >= n_rows else self[rows]
@@ -399,7 +399,7 @@ class Distribution(Primitives):
             return [slice(0, 1)] if n_rows else []
         kinks = None if self._explicit else self[:1]._kinks()
         n_points = 3 * (64 + (0 if kinks is None else kinks.shape[1]))
-        block = self._block_of(n_points)
+        block = self._block_of(n_rows, n_points)
         block = max(block, min(2 * block, _FEW_ROWS))
         return [slice(start, start + block) for start in range(0, n_rows, block)]
 

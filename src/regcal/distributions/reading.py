@@ -1,12 +1,16 @@
 """How draws and quantiles are read: what a row takes from the other rows of its batch."""
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from regcal._validation import Array
 from regcal.support import Ends
+
+# The spreads of so many rows are kept, half a megabyte, for the usual one of several batches.
+_MOST_SPREADS = 2**16
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,8 @@ class Reading:
         Bandwidth of draws, or slope of quantiles along probits.
     n_rows : int
         How many rows have told the spread.
+    spreads : ndarray of shape (n_rows,), optional
+        What each has told, while they are few. Files leave them out.
 
     Examples
     --------
@@ -46,6 +52,10 @@ class Reading:
     most: float = -np.inf
     spread: float = 0.0
     n_rows: int = 0
+    spreads: Array | None = field(default=None, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "spreads"}
 
     @classmethod
     def of(cls, kind: str, ends: Ends, values: Array, spreads: Array) -> "Reading":
@@ -57,26 +67,36 @@ class Reading:
         most = high if np.isfinite(high) else float(values.max())
         known = spreads[spreads > 0]
         spread = float(np.median(known)) if len(known) else 0.0
-        return cls(kind, low, high, least, most, spread, len(known))
+        return cls(kind, low, high, least, most, spread, len(known), _few(known))
 
     def merge(self, other: "Reading") -> "Reading":
         """Return what both batches tell: an end stays one if nothing lies beyond it.
 
-        The spread is the mean by rows of the two.
+        The spread is the median of all rows; the mean by rows of the two if these are many.
         """
         least, most = min(self.least, other.least), max(self.most, other.most)
         lows, highs = (self.low, other.low), (self.high, other.high)
         n_rows = self.n_rows + other.n_rows
         share = other.n_rows / max(n_rows, 1)
+        spread, spreads = self.spread + share * (other.spread - self.spread), None
+        if n_rows and self.spreads is not None and other.spreads is not None:
+            spreads = np.concatenate([self.spreads, other.spreads])
+            spread = float(np.median(spreads))
         return replace(
             self,
             low=least if least in lows else -np.inf,
             high=most if most in highs else np.inf,
             least=least,
             most=most,
-            spread=self.spread + share * (other.spread - self.spread),
+            spread=spread,
             n_rows=n_rows,
+            spreads=_few(spreads),
         )
+
+
+def _few(spreads: Array | None) -> Array | None:
+    """Return spreads that are few enough to be kept, or none."""
+    return spreads if spreads is not None and len(spreads) <= _MOST_SPREADS else None
 
 
 def warn_of_values_beyond(values: Array, reading: Reading, name: str) -> None:

@@ -171,6 +171,11 @@ class SurfaceCurves:
 
     smallest_slope = None
 
+    @cached_property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return len(self.path)
+
     @property
     def knots(self) -> Array:
         """Probits of the base at the knots."""
@@ -194,7 +199,7 @@ class SurfaceCurves:
 
     def __call__(self, z: Array) -> Array:
         """Return eta at probits of the base, of shape (n_rows, n_points)."""
-        z = for_rows(z, len(self.path))
+        z = for_rows(z, self.n_rows)
         if self._few_rows:
             return self._pieces_of(z, slice(None)).value(z)
         eta = np.empty(z.shape)
@@ -204,7 +209,7 @@ class SurfaceCurves:
 
     def image_and_slope(self, z: Array) -> tuple[Array, Array]:
         """Return eta and d eta / dz at probits of the base, of shape (n_rows, n_points)."""
-        z = for_rows(z, len(self.path))
+        z = for_rows(z, self.n_rows)
         if self._few_rows:
             return self._pieces_of(z, slice(None)).value_and_slope(z)
         eta, slope = np.empty((2, *z.shape))
@@ -214,7 +219,7 @@ class SurfaceCurves:
 
     def inverse(self, image: Array) -> Array:
         """Return the probits of the base at which eta is reached, (n_rows, n_points)."""
-        eta = for_rows(image, len(self.path))
+        eta = for_rows(image, self.n_rows)
         k = self._pieces_reached(eta)
         pieces = self._few_pieces(k) if self._few(eta) else self._all_pieces.take(_numbers(k))
         return pieces.inverse(eta)
@@ -224,13 +229,13 @@ class SurfaceCurves:
         """Rows on whose paths the map increases for sure, so that knots need no repair."""
         spread = self.path.largest_spread()
         if spread is None:
-            return np.zeros(len(self.path), dtype=bool)
+            return np.zeros(self.n_rows, dtype=bool)
         return spread <= self.table.widest_safe_spread
 
     def _follow(self, k: np.ndarray) -> tuple[Array, Array, Array]:
         """Return h, the slope of eta and the target at knots number `k`, as the map has them."""
         table = self.table
-        t, spread = self.path.trace(for_rows(of_rows(table.z, k), len(self.path)))
+        t, spread = self.path.trace(for_rows(of_rows(table.z, k), self.n_rows))
         h, slope, h_t = table.gradient(k, t)
         slope += 1.0
         slope *= of_rows(table.start_slope, k)
@@ -255,7 +260,7 @@ class SurfaceCurves:
         if self._few_rows:
             return self._followed[0]
         table = self.table
-        t = self.path.targets(for_rows(table.z, len(self.path))).T
+        t = self.path.targets(for_rows(table.z, self.n_rows)).T
         return Knots.increasing(table, table.value(ALL_KNOTS.T, t), t)
 
     @cached_property
@@ -263,14 +268,14 @@ class SurfaceCurves:
         """The pieces between all knots, pieces × rows."""
         own = self._followed[1] if self._few_rows else self._follow(ALL_KNOTS)[1]
         slope = self._knots.slopes(np.ascontiguousarray(own.T))
-        z = for_rows(self.table.z, len(self.path)).T
+        z = for_rows(self.table.z, self.n_rows).T
         eta = self._knots.eta
         return Pieces.between((z[:-1], z[1:]), (eta[:-1], eta[1:]), (slope[:-1], slope[1:]))
 
     @property
     def _few_rows(self) -> bool:
         """Whether all knots of all rows are had at once."""
-        return len(self.path) * N_KNOTS <= _FEW_ETAS
+        return self.n_rows * N_KNOTS <= _FEW_ETAS
 
     def _few(self, points: Array) -> bool:
         """Tell whether there are few points, of many rows."""
@@ -301,8 +306,8 @@ class SurfaceCurves:
     def _pieces_of(self, z: Array, rows: slice) -> Pieces:
         """Return the pieces in which probits of some rows lie, from those of all knots."""
         numbers = self.table.piece(z, rows)
-        numbers *= len(self.path)
-        numbers += np.arange(len(self.path))[rows, np.newaxis]
+        numbers *= self.n_rows
+        numbers += np.arange(self.n_rows)[rows, np.newaxis]
         return self._all_pieces.take(numbers)
 
     def _pieces_reached(self, eta: Array) -> np.ndarray:
