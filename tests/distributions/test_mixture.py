@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.integrate
 import scipy.optimize
 import scipy.stats
 import scoringrules
@@ -63,6 +64,26 @@ def test_crps_of_mixtures_of_quantiles_by_many_points(rng):
     )
 
     assert_allclose(dist.crps(y), wanted, rtol=1e-6)
+
+
+def test_crps_of_heavy_tails_beside_a_narrow_peak(rng):
+    """Few panels do where components are alike, and more are found where tails are long."""
+    loc, scale, y = rng.normal(size=(3, 2, 30))
+    scale = np.exp(0.3 * scale)
+    heavy = scipy.stats.t(df=3, loc=loc[0], scale=scale[0])
+    narrow = scipy.stats.norm(loc[1], 0.3 * scale[1])
+    dist = regcal.Mixture([regcal.as_distribution(heavy), regcal.Normal(loc[1], 0.3 * scale[1])])
+    # t = sinh(x), where polynomial tails are exponential ones
+    far, at = np.full(30, 18.0), np.arcsinh(y[0])
+    x = np.stack([np.linspace(-far, at, 20_001), np.linspace(at, far, 20_001)])
+    outer = [0.5 * (heavy.cdf(np.sinh(x[0])) + narrow.cdf(np.sinh(x[0])))]
+    outer += [0.5 * (heavy.sf(np.sinh(x[1])) + narrow.sf(np.sinh(x[1])))]
+    wanted = sum(
+        scipy.integrate.simpson(tail**2 * np.cosh(own), x=own, axis=0)
+        for tail, own in zip(outer, x, strict=True)
+    )
+
+    assert_allclose(dist.crps(y[0]), wanted, rtol=3e-6)
 
 
 def test_quantiles_of_mixtures_of_mixtures(rng):

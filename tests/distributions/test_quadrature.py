@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.stats
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import ndtr
 
 import regcal
@@ -16,6 +16,7 @@ from regcal.distributions._quadrature import (
     cut_panels,
     panels_between,
     refined,
+    without_repeats,
 )
 from regcal.maps import ScaleMap
 
@@ -178,3 +179,12 @@ def test_panels_keep_their_ends_and_take_what_is_between():
     one_by_one = panels_between(edges, [cuts[:, :1], cuts[:, 1:]])
     assert_allclose(together, [[0.0, 0.5, 1.0, 2.0, 2.0], [0.0, 0.0, 1.0, 1.5, 2.0]])
     assert_allclose(one_by_one, together)
+
+
+def test_places_that_all_rows_have_twice_are_left_out():
+    """What differs in any row stays."""
+    places = np.array([[3.0, 1.0, 3.0, 1.0, 2.0], [3.5, 1.0, 3.5, 1.5, 2.5]])
+
+    kept = without_repeats(places)
+
+    assert_array_equal(np.sort(kept), [[1.0, 1.0, 2.0, 3.0], [1.0, 1.5, 2.5, 3.5]])

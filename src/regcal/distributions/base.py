@@ -39,6 +39,7 @@ BLOCK_ELEMENTS = 2**16
 # Blocks of rows to integrate over are doubled up to this size: an integral takes a hundred steps,
 # whose cost beside arithmetic rows share. benchmarks/latency.py, rows of Normal bases: the CRPS
 # of averaged e-beta takes 6.2 instead of 7.7 times the CDF, that of scale 3.5 instead of 5.2.
+# Larger ones leave the cache: the mean of averaged Quantiles takes 8.6 instead of 4.7 times theirs.
 _FEW_ROWS = 256
 
 
@@ -399,8 +400,7 @@ class Distribution(Primitives):
             return [slice(0, 1)] if n_rows else []
         kinks = None if self._explicit else self[:1]._kinks()
         n_points = 3 * (64 + (0 if kinks is None else kinks.shape[1]))
-        block = self._block_of(n_rows, n_points)
-        block = max(block, min(2 * block, _FEW_ROWS))
+        block = min(2 * self._block_of(n_rows, n_points), _FEW_ROWS)
         return [slice(start, start + block) for start in range(0, n_rows, block)]
 
 

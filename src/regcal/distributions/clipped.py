@@ -181,6 +181,10 @@ class Bounded(Distribution):
     def _explicit(self) -> bool:  # type: ignore[override]
         return self._open and self.latent._explicit
 
+    @property
+    def _straight(self) -> bool:  # type: ignore[override]
+        return self._open and self.latent._straight
+
     def _trace(self, probits: Array) -> tuple[Array, Array]:
         return self.latent._trace(probits) if self._open else super()._trace(probits)
 

@@ -60,7 +60,7 @@ class Normal(ProbitDistribution):
     array([ 1.64, 13.29])
     """
 
-    _explicit = True
+    _explicit = _straight = True
     _row_fields = ("loc", "scale")
 
     def __init__(self, loc: ArrayLike, scale: ArrayLike) -> None:

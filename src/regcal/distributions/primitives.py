@@ -17,11 +17,13 @@ from scipy.special import ndtr, ndtri, ndtri_exp
 from regcal._caching import WithoutCaches
 from regcal._validation import Array
 from regcal.distributions._quadrature import (
+    ALONG_BENDS,
     ALONG_PROBITS,
     WHOLE,
     Effort,
     Nodes,
     PanelSums,
+    Rule,
     cut_panels,
     joined_columns,
     panels_between,
@@ -66,6 +68,9 @@ class Primitives(WithoutCaches, ABC):
 
     # Whether quantiles are had without a search.
     _explicit = False
+
+    # Whether quantiles are straight lines in their probits.
+    _straight = False
 
     @abstractmethod
     def __len__(self) -> int:
@@ -283,30 +288,31 @@ class Primitives(WithoutCaches, ABC):
             edges, places = panels_between(edges, [places]), None
         n_panels = edges.shape[1] - 1
         shared, own = effort.split(n_panels)
-        nodes = self._traced(curve, shared.edges(edges))
+        rule = ALONG_PROBITS if self._straight else ALONG_BENDS
+        nodes = self._traced(curve, shared.edges(edges), rule)
         if places is not None:
             # what rows share stays shared: the panel of a row's cut is replaced by two of its own
             held, halves = cut_panels(edges, places)
-            ALONG_PROBITS.panels(nodes[1])[shared.numbers(n_panels) == held] = 0.0
-            both = nodes, self._traced(curve, own.edges(halves))
+            rule.panels(nodes[1])[shared.numbers(n_panels) == held] = 0.0
+            both = nodes, self._traced(curve, own.edges(halves), rule)
             nodes = tuple(map(joined_columns, zip(*both, strict=True)))
         else:
             own.check(0)
         points, lengths, tails, slack = nodes
         centre, reach = ends[:, 1:2], ends[:, ::2]
-        return Nodes(points, lengths, tails, centre, reach, ALONG_PROBITS, slack)
+        return Nodes(points, lengths, tails, centre, reach, rule, slack)
 
-    def _traced(self, curve: Curve, edges: Array) -> tuple[Array, ...]:
+    def _traced(self, curve: Curve, edges: Array, rule: Rule) -> tuple[Array, ...]:
         """Return points, lengths, tails and slack of panels between probits."""
-        z, widths = ALONG_PROBITS.between(edges)
+        z, widths = rule.between(edges)
         points, spread = self._trace(z)
         with np.errstate(invalid="ignore"):
             lengths = widths * spread
         slack = np.zeros((1, edges.shape[1] * (edges.shape[2] - 1)))
-        if spread.shape[1] > 1:  # else paths are straight, and lengths are exact
+        if not self._straight:  # else lengths are exact
             places = self._from_probit(edges.reshape(len(edges), -1))
             places = places.reshape(len(places), *edges.shape[1:])
-            lengths, slack = ALONG_PROBITS.stretched(lengths, np.diff(places))
+            lengths, slack = rule.stretched(lengths, np.diff(places))
         return points, lengths, signed_tails(curve(z)), slack
 
     def _probit_panels(self, curve: Curve) -> Array:
