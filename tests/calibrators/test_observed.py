@@ -289,15 +289,15 @@ def test_impossible_outcomes_are_left_out(few_kept):
 
 
 def test_auto_chooses_on_a_sample_and_fits_on_all(few_kept):
-    """The chosen candidate is the one that its own observed gives."""
+    """What is chosen is what its own observed gives."""
     dist, y = wrong_rows(3000)
     candidates = [(name, make(name)) for name in ("identity", "pit")]
     auto = regcal.AutoCalibrator(candidates)
 
     auto.fit_batches(batches(dist, y, 400))
 
-    assert auto.chosen_ == "pit"
-    chosen = make("pit").fit_batches(batches(dist, y, 400))
+    assert auto.chosen_.endswith("pit")
+    chosen = clone(auto.calibrator_).fit_batches(batches(dist, y, 400))
     assert auto.calibrator_.n_rows_seen_ == 3000
     assert_array_equal(probabilities(auto), probabilities(chosen))
 

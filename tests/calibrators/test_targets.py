@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import regcal
 from regcal import Outcomes
-from regcal.calibrators import Targets
+from regcal.calibrators import Support, Targets
 from regcal.grids import make_thresholds
 
 
@@ -90,3 +90,24 @@ def test_many_outcomes_are_counted_as_if_they_were_sorted(censored, weighted, of
     assert_array_equal(targets.weights, counts[counts > 0])
     assert_allclose(targets.values, sums[counts > 0] / counts[counts > 0], rtol=1e-12)
     assert_array_equal(targets.exact.sum(), weights[exact].sum())
+
+
+@pytest.mark.parametrize("digits", [-4, 0, 4])
+def test_outcomes_on_a_threshold_are_at_most_it(digits):
+    """Whatever the last digits of both."""
+    y = np.arange(9.0)
+    thresholds = Targets.of(y).thresholds(17)
+    below = y * (1.0 + digits * 2.0**-52) <= thresholds[:, np.newaxis]
+
+    assert_allclose(thresholds, np.arange(-4.0, 13.0), atol=1e-7)
+    assert_array_equal(below.sum(axis=1), [0] * 4 + [1, 2, 3, 4, 5, 6, 7, 8, 9] + [9] * 4)
+
+
+def test_thresholds_between_rounded_values_do_not_follow_last_digits():
+    """A threshold on a value is between it and the next, from either side."""
+    support = Support(step=0.1, smooth=True)
+    places = 0.1 * np.arange(-9.0, 10.0)
+    found = [support.within(places * (1.0 + digits * 2.0**-52)) for digits in (-2, 0, 2)]
+
+    for one in found:
+        assert_allclose(one, places + 0.05)

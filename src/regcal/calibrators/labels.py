@@ -26,6 +26,10 @@ from regcal.maps.scale import IDENTITY
 # and 87 %: a map that cannot bend as it should moves away with labels of its own.
 _ROUNDS = 2
 
+# Thresholds this near to an end of an interval, in widths of it, are at the end, as between the
+# values of rounded outcomes: last digits are not to tell whether something is known.
+_LAST_DIGITS = 1e-9
+
 # So many rows stand for all whose labels are not known.
 _MAX_ROWS = 4096
 
@@ -50,8 +54,10 @@ class Labelled(Protocol):
 def known_below(rows: HeldOut, thresholds: Array) -> Array:
     """Return 1 where Y <= t is known to be true, 0 where it is not, NaN where nobody knows."""
     lower, upper = rows.seen.lower[:, np.newaxis], rows.seen.upper[:, np.newaxis]
-    known = np.where(thresholds <= lower, 0.0, np.nan)
-    return np.where(thresholds >= upper, 1.0, known)
+    width = upper - lower
+    slack = np.where(np.isfinite(width), _LAST_DIGITS * width, 0.0)
+    known = np.where(thresholds <= lower + slack, 0.0, np.nan)
+    return np.where(thresholds >= upper - slack, 1.0, known)
 
 
 def expected_below(rows: HeldOut, latent: Distribution, thresholds: Array) -> Array:

@@ -12,7 +12,8 @@ from regcal.distributions import Clipped, Distribution, Rounded
 from regcal.outcomes import Outcomes
 from regcal.support import WHOLE_LINE, given_ends, given_step
 
-# Outcomes further than this share of a step from a multiple of it were not rounded to it.
+# Outcomes further than this share of a step from a multiple of it were not rounded to it, and what
+# is nearer is at it.
 _OFF_STEP = 1e-6
 
 
@@ -130,7 +131,7 @@ class Support:
             return thresholds
         low, high = self.ends
         if self.step > 0:
-            thresholds = (np.floor(thresholds / self.step) + 0.5) * self.step
+            thresholds = (np.floor(thresholds / self.step + _OFF_STEP) + 0.5) * self.step
         ends = [end for end in (low, high) if np.isfinite(end)]
         return np.unique(np.concatenate([np.clip(thresholds, low, high), ends]))
 

@@ -278,10 +278,27 @@ class Targets(WithoutCaches):
         """Return thresholds that are equally spaced on the axis, up to the ends of the support."""
         thresholds = check_increasing(EqualGrid(count).over(self.low, self.high), "thresholds")
         if not self.support and self.axis.linear:
-            return thresholds
+            return self.past_outcomes(thresholds)
         ends = np.clip(thresholds[[0, -1]], *self.support.ends)
         first, last = self.axis(ends)
-        return np.clip(self.axis.inverse(np.linspace(first, last, count)), *ends)
+        spaced = np.clip(self.axis.inverse(np.linspace(first, last, count)), *ends)
+        return self.past_outcomes(spaced)
+
+    def past_outcomes(self, thresholds: Array) -> Array:
+        """Return thresholds of which those on an outcome are moved past its last digits.
+
+        Else these would tell whether it is at most the threshold. Ends of the support stay.
+        """
+        low, high = self.support.ends
+        slack = _SMALLEST_GAP * (self.high - self.low)
+        at = np.minimum(np.searchsorted(self.values, thresholds - slack), len(self.values) - 1)
+        on = np.abs(self.values[at] - thresholds) <= slack
+        on &= (thresholds > low) & (thresholds < high)
+        return np.where(on, self.values[at] + 10.0 * slack, thresholds)
+
+    def before_gaps(self) -> np.ndarray:
+        """Return the numbers of values after which one follows that differs in more than digits."""
+        return np.flatnonzero(np.diff(self.values) > _SMALLEST_GAP * (self.high - self.low))
 
     def share_below(self, points: Array) -> Array:
         """Return the share of weight at or below each point."""

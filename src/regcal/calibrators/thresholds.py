@@ -32,13 +32,15 @@ def dense_thresholds(targets: Targets, count: int) -> Array:
     places, step = np.linspace(low - extra, high + extra, count // 2, retstep=True)
     levels = (np.arange(count // 2) + 0.5) / (count // 2)
     shares = np.cumsum(targets.weights)
-    at = np.searchsorted(shares, levels * shares[-1])
-    at = np.unique(np.minimum(at, len(shares) - 2))
+    gaps = targets.before_gaps()
+    at = np.searchsorted(gaps, np.searchsorted(shares, levels * shares[-1]))
+    at = gaps[np.unique(np.minimum(at, len(gaps) - 1))]
     between = targets.axis(0.5 * (targets.values[at] + targets.values[at + 1]))
     places = np.sort(np.concatenate([places, between]))
     places = places[np.diff(places, prepend=-np.inf) > _CLOSEST * step]
     ends = targets.support.ends
-    return targets.support.within(np.clip(targets.axis.inverse(places), *ends))
+    thresholds = np.clip(targets.axis.inverse(places), *ends)
+    return targets.support.within(targets.past_outcomes(thresholds))
 
 
 def points_over(targets: Targets, support: Support) -> Array:
