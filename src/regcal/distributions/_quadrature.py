@@ -108,7 +108,8 @@ class Rule:
 # On the probit scale, where all rows look alike, three nodes do for panels of a third, and four
 # where quantiles are bent. benchmarks/latency.py, rows of Quantiles: with three half of the panels
 # are halved, and the mean of scale takes 6.0 instead of 4.0 times the CDF, of e-logistic 7.8
-# instead of 4.9. Pieces of curves and the wide panels of mixtures are less like exp, hence the
+# instead of 4.9 (measured without the doubt, which costs some of that).
+# Pieces of curves and the wide panels of mixtures are less like exp, hence the
 # doubt: without it, test_mass_laws.py finds a CRPS off by 3e-6 of the spread, and that of a narrow
 # normal distribution mixed with Student's of three degrees is off by 2.4e-5 of it.
 ALONG_PROBITS = Rule.gauss(3)

@@ -38,7 +38,8 @@ _SMALL_SHARE = 1e-9
 
 # Up to so many edges, jumps and outcomes included, panels are wide and have four nodes; else three.
 # benchmarks/latency.py, averages of three: with three nodes in more panels, the CRPS of identity
-# takes 6.7 instead of 3.3 times the CDF for Normal bases, that of e-logistic 6.8 instead of 4.7.
+# takes 6.7 instead of 3.3 times the CDF for Normal bases, that of e-logistic 6.8 instead of 4.7
+# (measured without the rule's doubt).
 _FEW_EDGES = 110
 
 # Up to so many rows, components of one kind are asked at once. benchmarks/latency.py, one row of
