@@ -78,7 +78,7 @@ def test_published_sets(name, wanted):
 
 def test_the_rule_has_the_stated_limits():
     """2 % and 5 rows, and 5 times each of the next three distinct values."""
-    others = np.arange(1.0, 247.0) / 7
+    others = np.sqrt(np.arange(1.0, 247.0)) / 7
 
     assert ends_of([0.0] * 5 + [*others[:-1]]) == (0.0, np.inf)
     assert ends_of([0.0] * 5 + [*others]) == NONE
@@ -254,3 +254,13 @@ def test_bad_steps_are_refused_alike(step):
     for ask in asked:
         with pytest.raises(ValueError, match=r"step must be .*one positive number, got .* of 1\.$"):
             ask()
+
+
+@pytest.mark.parametrize("unit", [1.0, 0.5, 0.1, 1 / 3, 1e-6, 7.0, 1e9])
+def test_zeros_of_counts_are_an_end_in_all_units(unit):
+    """Counts of tenths are counts; numbers that are no multiples of a step are not."""
+    counts = np.arange(12.0)
+    weights = np.full(12, 8.0)
+
+    assert find_ends(unit * counts, weights) == (0.0, np.inf)
+    assert find_ends(unit * counts**1.1, weights) == (-np.inf, np.inf)

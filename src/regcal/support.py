@@ -26,6 +26,10 @@ _NEIGHBOURS = 3
 # them from 60 training rows; with 0.05 none had.
 _SMALLEST_TIED_SHARE = 0.05
 
+# Values nearer to a multiple of a step, in steps, are at it, and those that are closer to each
+# other, in parts of the range, differ in their last digits only.
+OFF_STEP, _LAST_DIGITS = 1e-6, 1e-10
+
 # Two of these are a tie: in one row, a chain may have stayed where it was.
 _FEWEST_TIED = 2
 
@@ -34,8 +38,9 @@ def find_ends(values: Array, weights: np.ndarray) -> Ends:
     """Return the ends of the support that hold a point mass.
 
     The smallest (or largest) value is one if at least 2 % of the rows and 5 rows share it, and if
-    it either has 5 times the rows of each of the next three distinct values, or is the 0 of whole
-    numbers that are never negative. If all rows have one value, that is an end only if it is 0.
+    it either has 5 times the rows of each of the next three distinct values, or is the 0 of counts,
+    that is of multiples of a step that are never negative. If all rows have one value, that is an
+    end only if it is 0.
 
     Parameters
     ----------
@@ -94,7 +99,7 @@ def find_ends_of_quantiles(levels: Array, values: Array) -> Ends:
     The probability between equal quantiles of a row lies on their value. An end is the smallest
     (or largest) of all quantiles; 5 % of all probability lies on it, in two rows at least, unless
     it is 0; and 5 times as much as on each of the next three values that are tied, or it is the 0
-    of whole numbers.
+    of counts.
 
     Parameters
     ----------
@@ -129,10 +134,19 @@ def _ends(values: Array, weights: np.ndarray, least: float) -> Ends:
     """Return the first and the last of increasing values, where they hold a point mass."""
     if len(values) == 0:
         return WHOLE_LINE
-    counts = bool(values[0] == 0 and np.array_equal(values, np.round(values)))
+    counts = bool(values[0] == 0 and _multiples(values))
     low = weights[0] >= least and (counts or _stands_out(weights))
     high = weights[-1] >= least and _stands_out(weights[::-1])
     return float(values[0]) if low else -np.inf, float(values[-1]) if high else np.inf
+
+
+def _multiples(values: Array) -> bool:
+    """Whether increasing values are whole multiples of the smallest distance of two of them."""
+    gaps = np.diff(values)
+    gaps = gaps[gaps > _LAST_DIGITS * (values[-1] - values[0])]
+    steps = values / gaps.min(initial=values[-1] or 1.0)
+    slack = OFF_STEP + 4.0 * np.finfo(float).eps * steps
+    return bool((np.abs(steps - np.round(steps)) <= slack).all())
 
 
 def _one_each(ends: Ends) -> Ends:

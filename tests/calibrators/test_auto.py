@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.exceptions import NotFittedError
 
 from regcal import (
     AutoCalibrator,
@@ -227,7 +228,7 @@ def test_few_rows_leave_things_as_they_are(rng):
     cal = AutoCalibrator().fit(standard(9), rng.normal(scale=5.0, size=9))
 
     assert cal.chosen_ == "identity"
-    assert "fewer than 10 rows" in repr(cal)
+    assert "without a comparison, which takes two candidates and 10 rows" in repr(cal)
 
 
 def test_choice_is_explained(rng):
@@ -323,7 +324,7 @@ def test_cost_is_at_most_four_times_the_candidates(rng):
 
 def test_empty_candidates_are_refused():
     """There is nothing to choose from."""
-    with pytest.raises(ValueError, match="candidates is empty"):
+    with pytest.raises(ValueError, match="there must be one"):
         AutoCalibrator([]).fit(standard(20), np.linspace(-1, 1, 20))
 
 
@@ -397,3 +398,29 @@ def test_by_crps_gains_are_shares_of_crps(rng):
     assert sum(row.weight for row in table) == pytest.approx(1.0)
     by_crps = AutoCalibrator(objective="crps").fit(dist, y)
     assert "nats" not in by_crps.explanation()
+
+
+@pytest.mark.parametrize(
+    ("candidates", "message"),
+    [
+        (["pit", "scale"], "pairs of a name and a calibrator, got 'pit'"),
+        ([("x", "pit")], "candidate 'x' is 'pit', which is no calibrator"),
+        ({"p": PITCalibrator()}, "pairs of a name and a calibrator, got 'p'"),
+        ([("a", PITCalibrator()), ("a", ScaleCalibrator())], "different names"),
+    ],
+)
+def test_other_candidates_are_refused(candidates, message):
+    """With the value and what would be right."""
+    with pytest.raises((TypeError, ValueError), match=message):
+        AutoCalibrator(candidates).fit(standard(30), np.arange(30.0))
+
+
+def test_without_a_comparison_the_reason_is_told(rng):
+    """One candidate, or weights of less than ten rows; before a fit there is none."""
+    alone = AutoCalibrator([("pit", PITCalibrator())]).fit(standard(60), rng.normal(size=60))
+    light = AutoCalibrator(CHEAP).fit(standard(60), rng.normal(size=60), np.full(60, 0.01))
+
+    assert "without a comparison" in alone.explanation()
+    assert light.explanation().endswith("whose weights sum to as much")
+    with pytest.raises(NotFittedError):
+        AutoCalibrator().explanation()

@@ -10,6 +10,7 @@ from scipy.special import stdtrit
 from sklearn.base import clone
 
 from regcal._caching import WithoutCaches
+from regcal._inspection import check_has_learnt
 from regcal._progress import Progress
 from regcal._validation import Array
 from regcal.calibrators.base import Calibrator, given_support
@@ -185,8 +186,9 @@ class AutoCalibrator(Calibrator):
     @property
     def uses_covariates(self) -> bool:  # type: ignore[override]
         """Whether a candidate looks at covariates."""
-        candidates = self.candidates
-        return candidates is None or any(one.uses_covariates for _, one in candidates)
+        if self.candidates is None:
+            return True
+        return any(one.uses_covariates for _, one in checked_candidates(self.candidates))
 
     def __init__(
         self,
@@ -211,9 +213,13 @@ class AutoCalibrator(Calibrator):
 
     def explanation(self) -> str:
         """Return what was chosen, and why, in words."""
+        check_has_learnt(self, "scores_")
         chosen = [score for score in self.scores_ if score.chosen]
         if np.isnan(chosen[0].log_score):
-            return f"chose {chosen[0].name}, as fewer than {_FEWEST_ROWS} rows leave no comparison"
+            return (
+                f"chose {chosen[0].name} without a comparison, which takes two candidates and "
+                f"{_FEWEST_ROWS} rows that differ, whose weights sum to as much"
+            )
         best = min(self.scores_, key=lambda score: score.behind)
         if len(chosen) > 1:
             shares = [f"{score.weight:.0%} {score.name}" for score in chosen]
@@ -228,7 +234,7 @@ class AutoCalibrator(Calibrator):
             return f"chose {alone.name}, which has the best score, {alone.log_score:.3f}"
         return (
             f"chose {alone.name}, log score {alone.log_score:.3f}, since nothing is clearly "
-            f"better, not even the best, {best.name} with {best.log_score:.3f}"
+            f"better where no row counts for much, not even {best.name} with {best.log_score:.3f}"
         )
 
     def select(
@@ -337,11 +343,28 @@ class AutoCalibrator(Calibrator):
         if self.candidates is None:
             candidates = default_candidates(with_covariates, few_rows)
         else:
-            candidates = list(self.candidates)
-        if not candidates:
-            msg = "candidates is empty. Pass at least one pair of a name and a calibrator."
-            raise ValueError(msg)
+            candidates = checked_candidates(self.candidates)
         return candidates
+
+
+def checked_candidates(candidates: Any) -> list[tuple[str, Calibrator]]:
+    """Return candidates of one's own, if they are pairs of different names and calibrators."""
+    pairs = list(candidates)
+    for pair in pairs:
+        if not (isinstance(pair, tuple | list) and len(pair) == 2):
+            msg = f"candidates must be pairs of a name and a calibrator, got {pair!r}."
+            raise TypeError(msg)
+        if not isinstance(pair[1], Calibrator):
+            msg = (
+                f"The candidate {pair[0]!r} is {pair[1]!r}, which is no calibrator. Pass an "
+                'object, such as regcal.get_calibrator("pit").'
+            )
+            raise TypeError(msg)
+    names = [name for name, _ in pairs]
+    if not names or len(set(names)) < len(names):
+        msg = f"candidates must have different names, and there must be one, got {names}."
+        raise ValueError(msg)
+    return [(name, one) for name, one in pairs]
 
 
 def default_candidates(

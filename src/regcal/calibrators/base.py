@@ -171,7 +171,9 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         """Learn from more rows, in addition to those of earlier calls.
 
         The rows go into `observed_`, whose size is bounded, and the calibrator is fitted anew
-        from it. With many small batches `fit_batches` is faster, which fits once at the end.
+        from it. With many small batches `fit_batches` is faster, which fits once at the end. Rows
+        that nothing can be learnt from yet, as where all outcomes are equal, are an error, and are
+        kept: go on with the next ones.
 
         Parameters
         ----------

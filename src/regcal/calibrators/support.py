@@ -10,11 +10,7 @@ import numpy as np
 from regcal._validation import Array
 from regcal.distributions import Clipped, Distribution, Rounded
 from regcal.outcomes import Outcomes
-from regcal.support import WHOLE_LINE, given_ends, given_step
-
-# Outcomes further than this share of a step from a multiple of it were not rounded to it, and what
-# is nearer is at it.
-_OFF_STEP = 1e-6
+from regcal.support import OFF_STEP, WHOLE_LINE, given_ends, given_step
 
 
 @dataclass(frozen=True)
@@ -102,7 +98,7 @@ class Support:
         if self.step == 0:
             return np.zeros(len(outcomes), dtype=bool)
         steps = np.where(outcomes.exact_rows, outcomes.lower, 0.0) / self.step
-        return np.abs(steps - np.round(steps)) > _OFF_STEP
+        return np.abs(steps - np.round(steps)) > OFF_STEP
 
     def seen(self, outcomes: Outcomes) -> Outcomes:
         """Return what outcomes tell of the latent variable."""
@@ -131,7 +127,7 @@ class Support:
             return thresholds
         low, high = self.ends
         if self.step > 0:
-            thresholds = (np.floor(thresholds / self.step + _OFF_STEP) + 0.5) * self.step
+            thresholds = (np.floor(thresholds / self.step + OFF_STEP) + 0.5) * self.step
         ends = [end for end in (low, high) if np.isfinite(end)]
         return np.unique(np.concatenate([np.clip(thresholds, low, high), ends]))
 
