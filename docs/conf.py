@@ -92,7 +92,7 @@ nitpick_ignore_regex = [
     ("py:class", r"(abc|numpy|sklearn|builtins|regcal\..*\._|regcal\._).*"),
     (
         "py:class",
-        r"regcal\..*\.(BinaryMap|(Process|Probit)Calibrator|ProbitDistribution|Primitives|Bounded)",
+        r"regcal\..*\.(BinaryMap|(Process|Probit)Calibrator|(Probit|Sided)Distribution|Primitives|Bounded)",
     ),
     ("py:class", r"regcal\.tables\..*(Outcome|Prediction)Columns"),
     # names in docstrings that are no pages here: of other packages, of parameters, of modules
