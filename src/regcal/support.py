@@ -28,7 +28,7 @@ _SMALLEST_TIED_SHARE = 0.05
 
 # Values nearer to a multiple of a step, in steps, are at it, and those that are closer to each
 # other, in parts of the range, differ in their last digits only.
-OFF_STEP, _LAST_DIGITS = 1e-6, 1e-10
+OFF_STEP, LAST_DIGITS = 1e-6, 1e-10
 
 # Two of these are a tie: in one row, a chain may have stayed where it was.
 _FEWEST_TIED = 2
@@ -143,7 +143,7 @@ def _ends(values: Array, weights: np.ndarray, least: float) -> Ends:
 def _multiples(values: Array) -> bool:
     """Whether increasing values are whole multiples of the smallest distance of two of them."""
     gaps = np.diff(values)
-    gaps = gaps[gaps > _LAST_DIGITS * (values[-1] - values[0])]
+    gaps = gaps[gaps > LAST_DIGITS * (values[-1] - values[0])]
     steps = values / gaps.min(initial=values[-1] or 1.0)
     slack = OFF_STEP + 4.0 * np.finfo(float).eps * steps
     return bool((np.abs(steps - np.round(steps)) <= slack).all())

@@ -412,7 +412,11 @@ def choose_smoothing(
     """
     if len(smoothings) == len(bandwidths) == 1:
         return 0, float(bandwidths[0])
-    gains = np.stack([_gains(smoothing, bandwidths, rows) for smoothing in smoothings])
+    orders = [np.argsort(one.coordinates.index_of(rows.dist), kind="stable") for one in smoothings]
+    gains = np.full((len(smoothings), len(bandwidths)), -np.inf)
+    for k, smoothing in enumerate(smoothings):
+        if k == 0 or not np.array_equal(orders[k], orders[0]):  # else it learns the same
+            gains[k] = _gains(smoothing, bandwidths, rows)
     which = int(np.argmax(gains.max(axis=1) - _WORTH_ANOTHER * (np.arange(len(gains)) > 0)))
     return which, float(bandwidths[np.argmax(gains[which])])
 

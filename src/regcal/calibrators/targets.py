@@ -17,7 +17,7 @@ from regcal.grids import EqualGrid, make_thresholds
 from regcal.maps import Axis
 from regcal.maps.axis import axis_of_values
 from regcal.outcomes import Outcomes
-from regcal.support import find_ends, given_ends, given_step
+from regcal.support import LAST_DIGITS, find_ends, given_ends, given_step
 
 # So many of the outermost distinct values are counted exactly.
 _OUTERMOST = 4
@@ -30,9 +30,6 @@ _MAX_VALUES = 2**14
 
 # Cells so many times narrower tell whether there are more.
 _NARROWER = 16
-
-# Values closer than this share of the range differ in their last digits only.
-_SMALLEST_GAP = 1e-10
 
 # Ranges that are not known beforehand are rounded outwards to multiples of a power of two, about
 # this part of the range.
@@ -240,7 +237,7 @@ class Targets(WithoutCaches):
         if self.step > 0:
             return _empty()
         gaps = np.diff(self.values)
-        return gaps[gaps > _SMALLEST_GAP * (self.high - self.low)]
+        return gaps[gaps > LAST_DIGITS * (self.high - self.low)]
 
     def rounded(self) -> Targets:
         """Return the same with a range and an axis that change rarely as rows are added."""
@@ -290,7 +287,7 @@ class Targets(WithoutCaches):
         Else these would tell whether it is at most the threshold. Ends of the support stay.
         """
         low, high = self.support.ends
-        slack = _SMALLEST_GAP * (self.high - self.low)
+        slack = LAST_DIGITS * (self.high - self.low)
         at = np.minimum(np.searchsorted(self.values, thresholds - slack), len(self.values) - 1)
         on = np.abs(self.values[at] - thresholds) <= slack
         on &= (thresholds > low) & (thresholds < high)
@@ -298,7 +295,7 @@ class Targets(WithoutCaches):
 
     def before_gaps(self) -> np.ndarray:
         """Return the numbers of values after which one follows that differs in more than digits."""
-        return np.flatnonzero(np.diff(self.values) > _SMALLEST_GAP * (self.high - self.low))
+        return np.flatnonzero(np.diff(self.values) > LAST_DIGITS * (self.high - self.low))
 
     def share_below(self, points: Array) -> Array:
         """Return the share of weight at or below each point."""
