@@ -412,9 +412,10 @@ def _figures_of_pit(calibrator: PITCalibrator) -> Figures:
 @figures_of.register
 def _figures_of_isotonic(calibrator: IsotonicCalibrator) -> Figures:
     return [
-        ("rows in order of", f"predicted {calibrator.index}"),
+        ("rows in order of", f"predicted {calibrator.index_}"),
         ("segments", str(len(calibrator.thresholds_) + 1)),
         ("bandwidth", f"{calibrator.bandwidth_:.1%} of the range of outcomes"),
+        ("of all rows together", f"{calibrator.marginal_bandwidth_:.1%}"),
     ]
 
 

@@ -10,9 +10,7 @@ from regcal.calibrators.cells import Points
 from regcal.calibrators.isotonic import (
     IndexCoordinates,
     IsotonicCalibrator,
-    Smoothing,
     isotonic_masses,
-    keeping,
 )
 from regcal.maps import Axis
 
@@ -67,16 +65,6 @@ def test_medians_never_fall_as_the_index_rises(rng):
     assert (np.diff(below, axis=0) <= 1e-12).all()
 
 
-def test_smoothing_moves_masses_and_loses_none():
-    """Rows of the kernel are distributions; the open segments keep to themselves."""
-    kernel = Smoothing.over(coordinates(np.linspace(0.0, 1.0, 11))).kernel(0.1)
-
-    assert_allclose(kernel.sum(axis=1), 1.0)
-    assert_allclose(kernel[[0, -1]][:, [0, -1]], np.eye(2))
-    assert (kernel[1:-1, [0, -1]] == 0).all()
-    assert kernel[5, 5] > kernel[5, 4] > kernel[5, 3] > 0
-
-
 def test_the_conditional_distribution_is_found(rng):
     """With many rows it tends to the truth, of which the base says nothing but the order."""
     n = 20_000
@@ -127,24 +115,18 @@ def test_a_bandwidth_can_be_given(rng):
     assert np.abs(np.diff(smooth)).sum() < 0.5 * np.abs(np.diff(rough)).sum()
 
 
-@pytest.mark.parametrize("bandwidth", [0.01, 0.1, 0.4])
-def test_a_kernel_of_values_keeps_what_all_rows_have(bandwidth):
-    """Masses of values that were seen often stay; of those that were seen once, their share."""
-    kernel = Smoothing.over(coordinates(np.arange(9.0))).kernel(bandwidth)
-    counts = np.array([4.0, 40.0, 30.0, 20.0, 9.0, 0.0, 3.0, 0.0, 2.0, 2.0])
-    kept = keeping(kernel, counts)
-    order = np.cumsum(kept, axis=1)[counts > 0]
+@pytest.mark.filterwarnings("ignore::regcal.DisagreementWarning")
+def test_an_edge_of_the_outcomes_is_blurred_less_than_rows_are(rng):
+    """However little each row tells, all rows together say that outcomes are above 1."""
+    x = rng.normal(size=600)
+    base, y = regcal.Normal(2.0 + 0.3 * x, 0.3), 1.0 + rng.exponential(np.exp(0.2 * x))
+    chosen = IsotonicCalibrator().fit(base, y)
+    one_width = IsotonicCalibrator(bandwidth=chosen.bandwidth_).fit(base, y)
 
-    assert_allclose(kept.sum(axis=1), 1.0, atol=1e-6)
-    assert_allclose(counts @ kept, counts, rtol=5e-3)  # the plain kernel: 4 % to 500 %
-    assert (np.diff(order, axis=0) <= 1e-9).all()  # larger values go to larger ones
+    below, blurred = (one.transform(base).cdf(0.9).mean() for one in (chosen, one_width))
 
-    counts[6] = 1.0
-    rare = counts @ keeping(kernel, counts)
-    assert_allclose(rare.sum(), counts.sum())
-    share = 1.0 / counts.sum()
-    assert_allclose(rare, (1 - share) * counts + share * counts @ kernel, rtol=5e-3)
-    assert_allclose(keeping(kernel, np.zeros(10)), kernel)
+    assert chosen.marginal_bandwidth_ < chosen.bandwidth_
+    assert below < 0.8 * blurred
 
 
 def test_counts_of_rows_that_all_differ_keep_their_shares(rng):

@@ -11,7 +11,6 @@ from typing import Any, cast
 
 import numpy as np
 from scipy.optimize import isotonic_regression
-from scipy.special import ndtr
 
 from regcal._validation import Array
 from regcal.calibrators.base import Calibrator
@@ -19,6 +18,7 @@ from regcal.calibrators.cells import Coordinates, Points
 from regcal.calibrators.held_out import HeldOut, deal
 from regcal.calibrators.labels import expected_below, known_below, learn_labels
 from regcal.calibrators.observed import Observed
+from regcal.calibrators.smoothing import BANDWIDTHS, Bandwidths, Smoothing
 from regcal.calibrators.targets import Targets, power_of_two
 from regcal.calibrators.thresholds import dense_thresholds
 from regcal.covariates import Covariates
@@ -30,8 +30,7 @@ from regcal.maps.members import Members
 # equal index.
 _CELLS, _MAX_GROUPS = 1024, 512
 
-# Bandwidths to choose from, in parts of the range of outcomes on their axis.
-_BANDWIDTHS = 2.0 ** np.arange(-9.0, -1.0, 0.5)
+# Parts of the rows, on each of which bandwidths are judged.
 _N_FOLDS = 4
 
 # By what rows may be ordered. The first is taken unless the other gains more nats in all. In 26
@@ -39,9 +38,6 @@ _N_FOLDS = 4
 # nats and 2.2 % of isotonic's CRPS over the median: from -12 % (quantile forest on boston) to +2 %.
 _INDICES = ("median", "mean")
 _WORTH_ANOTHER = 1.0
-
-# Times that rows and columns of a kernel are multiplied, and what more than one row weighs.
-_SCALINGS, _SEEN_TWICE = 100, 1.5
 
 
 @dataclass(frozen=True)
@@ -101,6 +97,11 @@ class IndexCoordinates:
         shares = np.diff(below, axis=1, prepend=0.0, append=1.0)
         index = np.broadcast_to(self.index_of(rows.dist)[:, np.newaxis], shares.shape)
         return Points.of_pairs(rows.weights, np.stack([index, shares]))
+
+    def counts(self, points: Points) -> Array:
+        """Return the weights of the outcomes in each segment."""
+        weights = points.weights * points.values[1]
+        return np.bincount(points.levels, weights, self.n_segments).astype(float)
 
     def cells(self, points: Points) -> np.ndarray:
         """Return cells of equal width on the axis."""
@@ -197,8 +198,9 @@ class IsotonicCalibrator(Calibrator):
         learn from.
     bandwidth : float, optional
         Of the Gaussian kernel that smooths segments, as a share of the range of outcomes on
-        their axis. By default the one with the best log score on rows it did not learn from.
-        Of counts and other rounded outcomes, all rows together keep the shares of their values.
+        their axis. By default there are two, which have the best log score on rows it did not
+        learn from: one for each row, and a narrower one for what all rows have together. Of counts
+        and other rounded outcomes, all rows together keep the shares of their values.
     support, step : as in every calibrator
 
     Attributes
@@ -208,7 +210,8 @@ class IsotonicCalibrator(Calibrator):
         Masses of segments by index.
     index_ : str
         By what rows were ordered.
-    bandwidth_ : float
+    bandwidth_, marginal_bandwidth_ : float
+        Of the masses of a row, and of those of all rows together.
 
     References
     ----------
@@ -257,17 +260,15 @@ class IsotonicCalibrator(Calibrator):
         return tuple(IndexCoordinates(thresholds, one, targets.axis, width) for one in indices)
 
     def _solve(self, observed: Observed) -> None:
+        indices = [cast(IndexCoordinates, one) for one in observed.coordinates]
         rounded = observed.targets.support.step > 0
-        smoothings = [
-            Smoothing.over(cast(IndexCoordinates, one), rounded=rounded)
-            for one in observed.coordinates
-        ]
-        bandwidths = _BANDWIDTHS if self.bandwidth is None else _checked_bandwidth(self.bandwidth)
-        which, self.bandwidth_ = choose_smoothing(smoothings, bandwidths, observed.rows)
-        smoothing, known = smoothings[which], observed.points[which]
-        index = smoothing.coordinates
+        smoothing = Smoothing(indices[0].axis(indices[0].thresholds), rounded)
+        choices = BANDWIDTHS if self.bandwidth is None else _checked_bandwidth(self.bandwidth)
+        which, widths = choose_smoothing(smoothing, indices, choices, observed.rows)
+        index, known = indices[which], observed.points[which]
         self.thresholds_, self.index_ = index.thresholds, index.index
-        kernel = smoothing.kernel_for(known, self.bandwidth_)
+        self.bandwidth_, self.marginal_bandwidth_ = widths.row, widths.all_rows
+        kernel = smoothing.kernel_for(index.counts(known), widths)
         share = _share_of_base(observed.targets.weights.sum())
 
         def learn(expected: list[Points]) -> Callable[[Distribution], Distribution]:
@@ -321,77 +322,6 @@ def _groups(index: Array, weights: Array) -> tuple[np.ndarray, Array, Array]:
     return np.where(used[place], number[place], 0), means, totals[used]
 
 
-@dataclass(frozen=True)
-class Smoothing:
-    """Spreads masses over neighbouring segments by a Gaussian kernel on the axis.
-
-    Segments that are open-ended keep what they have: beyond an end of the support, or nothing.
-
-    Parameters
-    ----------
-    coordinates : IndexCoordinates
-    edges : ndarray
-        Places of the thresholds on the axis.
-    rounded : bool
-        Whether segments hold values rather than parts of a density.
-    """
-
-    coordinates: IndexCoordinates
-    edges: Array
-    rounded: bool = False
-
-    @classmethod
-    def over(cls, coordinates: IndexCoordinates, *, rounded: bool = False) -> "Smoothing":
-        """Return the smoothing of segments."""
-        return cls(coordinates, coordinates.axis(coordinates.thresholds), rounded)
-
-    def kernel_for(self, points: Points, bandwidth: float) -> Array:
-        """Return the kernel for masses that were learnt from points.
-
-        That of values spreads the masses of an index, and keeps those of all rows together.
-        """
-        kernel = self.kernel(bandwidth)
-        counts = np.bincount(points.levels, points.weights * points.values[1], len(kernel))
-        return keeping(kernel, counts.astype(float)) if self.rounded else kernel
-
-    def kernel(self, bandwidth: float) -> Array:
-        """Return what part of the mass of each segment (rows) goes to each segment (columns)."""
-        kernel = np.eye(self.coordinates.n_segments)
-        if len(self.edges) < 3:
-            return kernel
-        centres = 0.5 * (self.edges[1:] + self.edges[:-1])
-        width = bandwidth * (self.edges[-1] - self.edges[0])
-        below = ndtr((self.edges[np.newaxis, :] - centres[:, np.newaxis]) / width)
-        inner = np.diff(below, axis=1)
-        kernel[1:-1, 1:-1] = inner / inner.sum(axis=1, keepdims=True)
-        return kernel
-
-
-def keeping(kernel: Array, counts: Array) -> Array:
-    """Return a kernel that leaves masses in proportion to counts, but for rare ones, as they are.
-
-    Rows and columns are multiplied until they sum to the counts (Sinkhorn, 1967), by which a
-    kernel that keeps distributions in their order goes on to do so. As large a share as the values
-    that were seen once have is spread as ever, since so much of what comes was not seen at all
-    (Good, 1953). benchmarks/outcomes.py, "counts": without it P(Y <= k) is off by up to 0.065
-    instead of 0.005 (articles), CRPS 0.913 instead of 0.901.
-    """
-    used = np.flatnonzero(counts > 0)
-    if len(used) == 0:
-        return kernel
-    wanted = counts[used] / counts.sum()
-    part = kernel[np.ix_(used, used)]
-    rows = np.ones(len(used))
-    for _ in range(_SCALINGS):
-        columns = wanted / (rows @ part)
-        rows = wanted / (part @ columns)
-    balanced = kernel.copy()
-    balanced[used] = 0.0
-    balanced[np.ix_(used, used)] = rows[:, np.newaxis] * part * columns / wanted[:, np.newaxis]
-    unseen = wanted[counts[used] < _SEEN_TWICE].sum()
-    return (1.0 - unseen) * balanced + unseen * kernel
-
-
 def _checked_bandwidth(bandwidth: Any) -> Array:
     number = isinstance(bandwidth, int | float | np.number) and not isinstance(bandwidth, bool)
     if not (number and 0 < bandwidth < np.inf):
@@ -404,37 +334,90 @@ def _checked_bandwidth(bandwidth: Any) -> Array:
 
 
 def choose_smoothing(
-    smoothings: list[Smoothing], bandwidths: Array, rows: HeldOut
-) -> tuple[int, float]:
-    """Return which smoothing of which bandwidth has the best log score of rows not learnt from.
+    smoothing: Smoothing, indices: Sequence[IndexCoordinates], choices: Array, rows: HeldOut
+) -> tuple[int, Bandwidths]:
+    """Return which index with which bandwidths has the best log score of rows not learnt from.
 
-    Of smoothings that are about as good the first, as where both indices have the same order.
+    Of indices that are about as good the first, as where both have the same order.
     """
-    if len(smoothings) == len(bandwidths) == 1:
-        return 0, float(bandwidths[0])
-    orders = [np.argsort(one.coordinates.index_of(rows.dist), kind="stable") for one in smoothings]
-    gains = np.full((len(smoothings), len(bandwidths)), -np.inf)
-    for k, smoothing in enumerate(smoothings):
-        if k == 0 or not np.array_equal(orders[k], orders[0]):  # else it learns the same
-            gains[k] = _gains(smoothing, bandwidths, rows)
-    which = int(np.argmax(gains.max(axis=1) - _WORTH_ANOTHER * (np.arange(len(gains)) > 0)))
-    return which, float(bandwidths[np.argmax(gains[which])])
-
-
-def _gains(smoothing: Smoothing, bandwidths: Array, rows: HeldOut) -> Array:
-    """Return the log score of each bandwidth, on rows that masses were not learnt from."""
-    coordinates = smoothing.coordinates
+    if len(indices) == len(choices) == 1:
+        return 0, Bandwidths(float(choices[0]), float(choices[0]))
+    orders = [np.argsort(one.index_of(rows.dist), kind="stable") for one in indices]
     rows, folds = deal(rows, _N_FOLDS, 0)
-    segments = coordinates.segments(rows)
-    gains = np.zeros(len(bandwidths))
-    for fold in np.unique(folds):
-        others, own = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        if len(others):
-            learnt = rows.take(others)
-            table, known = _first_table(coordinates, learnt), coordinates.observe(learnt)
-            kernels = [smoothing.kernel_for(known, bandwidth) for bandwidth in bandwidths]
-            gains += _log_scores(table, kernels, rows.take(own), segments[own])
-    return gains
+    found = []
+    for k, index in enumerate(indices):
+        if k > 0 and np.array_equal(orders[k], orders[0]):
+            continue  # it learns the same
+        parts = [Trial.of(index, rows, folds == one) for one in np.unique(folds)]
+
+        def log_score(widths: Bandwidths, parts: Sequence[Trial | None] = parts) -> float:
+            judged = (part for part in parts if part is not None)
+            return sum(one.log_score(smoothing.kernel_for(one.counts, widths)) for one in judged)
+
+        widths = smoothing.best(log_score, choices)
+        found.append((log_score(widths) - _WORTH_ANOTHER * (k > 0), -k, widths))
+    _, which, widths = max(found, key=lambda one: one[:2])
+    return -which, widths
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Rows to judge bandwidths by, and the masses of segments that other rows teach.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_segments,)
+        Weights of the other rows' outcomes.
+    masses : ndarray of shape (n_rows, n_segments)
+        As they are learnt at the index of each row, before they are spread.
+    segments, covered : ndarray of shape (n_known,), and of shape (n_others, n_segments)
+        The segments of outcomes; where nobody knows them, which share of each may hold it.
+    known : ndarray of bool, of shape (n_rows,)
+    share, base : float and ndarray of shape (n_rows,)
+        What the base counts for, and what it says.
+    weights : ndarray of shape (n_rows,)
+    """
+
+    counts: Array
+    masses: Array
+    segments: np.ndarray
+    covered: Array
+    known: np.ndarray
+    share: float
+    base: Array
+    weights: Array
+
+    @classmethod
+    def of(cls, index: IndexCoordinates, rows: HeldOut, own: np.ndarray) -> "Trial | None":
+        """Return some rows, judged by the others, if there are any."""
+        if own.all():
+            return None
+        learnt, rows = rows.take(np.flatnonzero(~own)), rows.take(np.flatnonzero(own))
+        table = _first_table(index, learnt)
+        segments = index.segments(rows)
+        known = segments >= 0
+        edges = np.concatenate([[-np.inf], index.thresholds, [np.inf]])
+        low = np.where(known, edges[segments], rows.seen.lower)
+        high = np.where(known, edges[segments + 1], rows.seen.upper)
+        return cls(
+            index.counts(index.observe(learnt)),
+            table.at(index.index_of(rows.dist)),
+            segments[known],
+            _covered(edges, low[~known], high[~known]),
+            known,
+            table.share,
+            rows.dist.prob(low, high),
+            rows.weights,
+        )
+
+    def log_score(self, kernel: Array) -> float:
+        """Return the total log score, with masses that are spread by a kernel."""
+        own = np.empty(len(self.weights))
+        known = self.known
+        own[known] = np.einsum("ij,ji->i", self.masses[known], kernel[:, self.segments])
+        own[~known] = ((self.masses[~known] @ kernel) * self.covered).sum(axis=1)
+        mixed = (1.0 - self.share) * own + self.share * self.base
+        return float(self.weights @ np.log(np.maximum(mixed, np.finfo(float).tiny)))
 
 
 def _first_table(coordinates: IndexCoordinates, rows: HeldOut) -> IndexTable:
@@ -445,27 +428,6 @@ def _first_table(coordinates: IndexCoordinates, rows: HeldOut) -> IndexTable:
         points.append(coordinates.expected(unknown, unknown.dist))
     share = _share_of_base(rows.weights.sum())
     return IndexTable(coordinates, *isotonic_masses(Points.joined(points), coordinates), share)
-
-
-def _log_scores(
-    table: IndexTable, kernels: list[Array], rows: HeldOut, segments: np.ndarray
-) -> Array:
-    """Return the total log score of rows, with the masses of a table smoothed by each kernel."""
-    masses = table.at(table.coordinates.index_of(rows.dist))
-    edges = np.concatenate([[-np.inf], table.coordinates.thresholds, [np.inf]])
-    known = segments >= 0
-    low = np.where(known, edges[segments], rows.seen.lower)
-    high = np.where(known, edges[segments + 1], rows.seen.upper)
-    base = table.share * rows.dist.prob(low, high)
-    covered = _covered(edges, low[~known], high[~known])
-    totals = []
-    for kernel in kernels:
-        own = np.empty(len(rows))
-        own[known] = np.einsum("ij,ji->i", masses[known], kernel[:, segments[known]])
-        own[~known] = ((masses[~known] @ kernel) * covered).sum(axis=1)
-        mixed = np.maximum((1.0 - table.share) * own + base, np.finfo(float).tiny)
-        totals.append(rows.weights @ np.log(mixed))
-    return np.array(totals)
 
 
 def _covered(edges: Array, low: Array, high: Array) -> Array:

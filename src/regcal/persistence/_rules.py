@@ -381,6 +381,7 @@ RULES: dict[type, dict[str, Check]] = {
         "thresholds_": Numbers("n", rising=True),
         "table_": Instance(IndexTable),
         "bandwidth_": Number(above=0.0),
+        "marginal_bandwidth_": Number(above=0.0),
     },
     StackCalibrator: {
         "parts_": Several(Instance(Calibrator)),
