@@ -2,28 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
 from sklearn.base import clone
 
-from regcal._caching import WithoutCaches
 from regcal._inspection import check_has_learnt
 from regcal._progress import Progress
 from regcal._validation import Array
 from regcal.calibrators.base import Calibrator, given_support
 from regcal.calibrators.cells import Coordinates
-from regcal.calibrators.cross_fitting import Predictions, cross_fitted, dealt, parts_to_judge
+from regcal.calibrators.cross_fitting import cross_fitted, dealt, parts_to_judge
 from regcal.calibrators.held_out import HeldOut
-from regcal.calibrators.labels import known_below
+from regcal.calibrators.judged import FEW_ROWS, Judged, averaged, best_spread
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.sinh_arcsinh import SinhArcsinhCalibrator
-from regcal.calibrators.stack import Objective, Prices, StackCalibrator
-from regcal.calibrators.support import Support
+from regcal.calibrators.stack import Prices, StackCalibrator
 from regcal.calibrators.targets import Targets
-from regcal.calibrators.thresholds import points_over
 from regcal.covariates import Covariates
 from regcal.distributions import Distribution
 
@@ -38,13 +33,9 @@ _METHODS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("e-beta", {"thresholds": 32}),
     ("isotonic", {}),
 )
-# With fewer rows, maps of two and of four numbers are candidates as well, which ask little of them,
-# and an average must be clearly better than the simplest candidate that is not clearly worse than
-# the best. With the first candidate in its place, as for more rows, CRPS rose by 17 % in one of 200
-# worlds of benchmarks/harm.py, one of 11 rows. With more rows it asks too much: new rows of the
-# half "choose" (benchmarks/quality.py, 48 cells, gains cut at 1 nat) then score 0.024 nats worse.
-_FEW_ROWS = 100
-_OF_FEW_ROWS: tuple[tuple[str, Calibrator], ...] = (
+# With fewer rows than `FEW_ROWS`, maps of two and of four numbers are candidates as well, which ask
+# little of them.
+_OFFEW_ROWS: tuple[tuple[str, Calibrator], ...] = (
     ("location-scale", SinhArcsinhCalibrator(shape=False)),
     ("sinh-arcsinh", SinhArcsinhCalibrator()),
 )
@@ -64,28 +55,6 @@ _OBJECTIVES = {
     "log_score": Prices(log_score=1.0, crps=0.0),
     "crps": Prices(log_score=0.0, crps=1.0),
 }
-
-# A candidate or an average is clearly better at this level of a paired t test of either score,
-# which comparisons share. Of 200 small worlds of benchmarks/harm.py, none lost log score and 1 %
-# lost CRPS, 5 % of it at most; with one standard error 10 % lost log score, and with a level that
-# was not shared 2 %, one of them 20 % of CRPS. With a test of the sum alone, forest fires were left
-# as they were (benchmarks/outcomes.py, "fires": CRPS 15.0 instead of 11.4).
-_CLEARLY = 0.975
-
-# A gain of so many nats is also taken if it is clearly no loss of so many, as where rows are many.
-# With the tests alone, boosting on NOx (benchmarks/quality.py) was left as it was, 0.021 nats and
-# 0.6 % of CRPS behind gp-density.
-_WORTH_HAVING, _NO_LOSS = 0.01, 0.005
-
-# What a candidate in an average must be worth, in nats, since it takes time whenever it is asked.
-_PRICE_OF_ONE = 1e-3
-
-# Each candidate is judged with this share of the average of all, so that a few rows that it all but
-# rules out count, but do not drown what all the others say. In 53 cells of benchmarks/quality.py
-# ("choose" and "paper"; BRR, boosting, quantile forests and boosted quantiles) new rows score
-# -3.54 nats with 0.1 and 1 %, -3.57 with 5 % and -4.20 without: a test of differences of hundreds
-# of nats leaves such models as they are.
-_SHARE_OF_ALL = 0.01
 
 
 @dataclass(frozen=True)
@@ -135,8 +104,11 @@ class AutoCalibrator(Calibrator):
     t test whose level all candidates share; else the first one is. A gain of 0.01 nats is enough
     where rows are so many that it is clearly not a loss of 0.005. With fewer than 100 rows the
     average must be clearly better than the simplest candidate that is not clearly worse than the
-    best, which is taken otherwise. With fewer than 10 rows the first candidate is taken without
-    comparison. Of many rows, it compares on a sample. What was chosen is fitted on all rows.
+    best, which is taken otherwise; with more, a factor on the spread of what is taken, unless it is
+    the first candidate, is fitted to the same rows, if it is worth 0.001 nats: an average of
+    calibrated distributions is too wide (Ranjan and Gneiting, 2010). With fewer than 10 rows the
+    first candidate is taken without comparison. Of many rows, it compares on a sample. What was
+    chosen is fitted on all rows.
 
     Parameters
     ----------
@@ -164,6 +136,8 @@ class AutoCalibrator(Calibrator):
     gain_ : float
         How much better the average is than the best candidate alone, in the units of `behind`; 0
         without one.
+    spread_ : float
+        Factor on the spread of what was chosen: averages of calibrated distributions are too wide.
     calibrator_ : Calibrator
         What was chosen, fitted on all rows.
 
@@ -180,8 +154,9 @@ class AutoCalibrator(Calibrator):
 
     _needs_density = True
 
-    # What files from before there was this parameter have.
+    # What files from before there were these have.
     verbose: int = 0
+    spread_: float = 1.0
 
     @property
     def uses_covariates(self) -> bool:  # type: ignore[override]
@@ -227,15 +202,22 @@ class AutoCalibrator(Calibrator):
             gain = f"{self.gain_:.2%} of CRPS" if of_crps else f"{self.gain_:.3f} nats"
             return (
                 f"averages {', '.join(shares)}, which is {gain} better than the "
-                f"best alone, {best.name}, log score {best.log_score:.3f}"
+                f"best alone, {best.name}, log score {best.log_score:.3f}{self._change_of_spread()}"
             )
         (alone,) = chosen
         if alone is best:
-            return f"chose {alone.name}, which has the best score, {alone.log_score:.3f}"
+            score = f"{alone.log_score:.3f}{self._change_of_spread()}"
+            return f"chose {alone.name}, which has the best score, {score}"
         return (
             f"chose {alone.name}, log score {alone.log_score:.3f}, since nothing is clearly "
             f"better where no row counts for much, not even {best.name} with {best.log_score:.3f}"
         )
+
+    def _change_of_spread(self) -> str:
+        if self.spread_ == 1:
+            return ""
+        which = "narrower" if self.spread_ < 1 else "wider"
+        return f", and makes it {abs(self.spread_ - 1):.0%} {which}"
 
     def select(
         self, dist: Any, y: Any, sample_weight: Any = None, covariates: Any = None
@@ -302,7 +284,7 @@ class AutoCalibrator(Calibrator):
         n_folds = 2 if rows.weights.sum() >= _MANY_ROWS else 3
         rows, parts = dealt(rows, n_folds, self.random_state, support)
         n_distinct = np.bincount(parts, minlength=n_folds)[:n_folds].min()
-        self.gain_ = 0.0
+        self.gain_, self.spread_ = 0.0, 1.0
         if rows.weights.sum() < _FEWEST_ROWS or n_distinct < 2 or len(candidates) == 1:
             self.scores_ = _without_comparison(names)
         else:
@@ -312,25 +294,30 @@ class AutoCalibrator(Calibrator):
                 for k, (name, one) in enumerate(candidates):
                     progress.step(f"comparing {name}, {k + 1} of {len(names)}")
                     answers.append(cross_fitted(one, rows, judged_parts, support))
-            judged = Judged.of(answers, rows, support, _OBJECTIVES[self.objective])
-            self.scores_, self.gain_ = judged.compare(names)
+            prices = _OBJECTIVES[self.objective]
+            judged = Judged.of(answers, rows, support, prices)
+            weights = judged.chosen()
+            self.scores_, self.gain_ = _table(names, judged, weights), judged.gain_of(weights)
+            if weights[0] < 1 and judged.many_rows:
+                self.spread_ = best_spread(averaged(answers, weights), rows, support, prices)
         used = [
             (one, score.weight)
             for one, score in zip(candidates, self.scores_, strict=True)
             if score.chosen
         ]
         self.chosen_ = " + ".join(name for (name, _), _ in used)
-        if len(used) == 1:
+        if len(used) == 1 and self.spread_ == 1:
             return given_support(clone(used[0][0][1]), support)
-        averaged, weights = zip(*used, strict=True)
-        return given_support(StackCalibrator(list(averaged), list(weights)), support)
+        calibrators, shares = zip(*used, strict=True)
+        stack = StackCalibrator(list(calibrators), list(shares), spread=self.spread_)
+        return given_support(stack, support)
 
     def _compared(self, observed: Observed) -> list[tuple[str, Calibrator]]:
         """Return the candidates for what was observed."""
         rows = observed.modest_rows
         return self._candidates(
             with_covariates=rows.covariates is not None,
-            few_rows=observed.all_kept and rows.weights.sum() < _FEW_ROWS,
+            few_rows=observed.all_kept and rows.weights.sum() < FEW_ROWS,
         )
 
     def _candidates(
@@ -398,175 +385,17 @@ def default_candidates(
         for name, options in (*_METHODS, *(_OF_COVARIATES if with_covariates else ()))
         if name in known
     ]
-    return [*named[:2], *_OF_FEW_ROWS, *named[2:]] if few_rows else named
+    return [*named[:2], *_OFFEW_ROWS, *named[2:]] if few_rows else named
 
 
-# ------------------------------------------------------------------------------------------- scores
-
-
-@dataclass(frozen=True)
-class Judged(WithoutCaches):
-    """Scores of candidates on the same rows.
-
-    Parameters
-    ----------
-    logs : ndarray of shape (n_candidates, n_rows)
-        Log scores. That of all candidates is the log density at the same points, and the log
-        probability of the same intervals.
-    differences : ndarray of shape (n_candidates, n_rows, n_points)
-        Of CDFs and outcomes, times the root of the length that a point stands for; 0 where
-        nobody knows on which side of the point an outcome lies.
-    weights : ndarray of shape (n_rows,)
-    prices : Prices
-    """
-
-    logs: Array
-    differences: Array
-    weights: Array
-    prices: Prices
-
-    @classmethod
-    def of(
-        cls, answers: Sequence[Predictions], rows: HeldOut, support: Support, prices: Prices
-    ) -> "Judged":
-        """Return the scores of predictions of what is behind outcomes seen through a support."""
-        points = points_over(Targets.of_outcomes(rows.seen, rows.weights), support)
-        rows = rows.through(support)
-        lengths = np.sqrt(np.gradient(points))
-        logs: list[Array] = []
-        differences: list[Array] = []
-        for parts in answers:
-            order = np.argsort(np.concatenate([places for places, _ in parts]))
-            own = [
-                (
-                    part.log_scores(dist),
-                    (dist.cdf(points[np.newaxis, :]) - known_below(part, points)) * lengths,
-                )
-                for part, dist in ((rows.take(places), dist) for places, dist in parts)
-            ]
-            for scores, one in zip((logs, differences), zip(*own, strict=True), strict=True):
-                scores.append(np.concatenate(one)[order])
-        rows = rows.take(np.sort(np.concatenate([places for places, _ in answers[0]])))
-        return cls(np.stack(logs), np.nan_to_num(np.stack(differences)), rows.weights, prices)
-
-    @cached_property
-    def tested_logs(self) -> Array:
-        """Log scores of candidates of which each has a small share of the average of all.
-
-        They are bounded from below, so that their differences have a variance to test with. An
-        outcome that is impossible under all candidates does not tell them apart, and scores 0.
-        """
-        highest = self.logs.max(axis=0)
-        possible = np.isfinite(highest)
-        highest = np.where(possible, highest, 0.0)
-        densities = np.where(possible, np.exp(self.logs - highest), 1.0)
-        shared = (1.0 - _SHARE_OF_ALL) * densities + _SHARE_OF_ALL * densities.mean(axis=0)
-        return np.log(shared) + highest
-
-    @cached_property
-    def crps(self) -> Array:
-        """The CRPS of each row, (n_candidates, n_rows)."""
-        return (self.differences**2).sum(axis=2)
-
-    @cached_property
-    def unit(self) -> float:
-        """The mean CRPS of the first candidate."""
-        return float(np.average(self.crps[0], weights=self.weights)) or 1.0
-
-    def objective(self) -> Objective:
-        """Return what the weights of an average are to maximise."""
-        shares = self.weights / self.weights.sum()
-        products = np.einsum("irg,jrg,r->ij", self.differences, self.differences, shares)
-        densities = np.exp(self.tested_logs - self.tested_logs.max(axis=0))
-        return Objective(densities, products / self.unit, shares, self.prices)
-
-    def _log_score_and_crps(self, weights: Array) -> Array:
-        """Return both parts of the objective of each row under an average, (2, n_rows)."""
-        used = np.flatnonzero(weights)
-        logs = self.tested_logs[used] + np.log(weights[used])[:, np.newaxis]
-        crps = (np.tensordot(weights[used], self.differences[used], axes=1) ** 2).sum(axis=1)
-        return self._worth(np.logaddexp.reduce(logs, axis=0), crps)
-
-    def _worth(self, logs: Array, crps: Array) -> Array:
-        """Return both parts of the objective, the first axis, given log scores and CRPS."""
-        return np.stack([self.prices.log_score * logs, -self.prices.crps * crps / self.unit])
-
-    def rows_of(self, weights: Array) -> Array:
-        """Return the objective of each row under an average."""
-        return self._log_score_and_crps(weights).sum(axis=0)
-
-    def scores_of(self, weights: Array) -> Array:
-        """Return the scores that count of each row under an average, (n_scores, n_rows).
-
-        Both are tested by themselves: of long tails, a few rows that hardly any density foresaw
-        hide in the sum what the CRPS of all rows shows.
-        """
-        return self._log_score_and_crps(weights)[self.prices.counted]
-
-    def clearly_ahead(self, one: Array, other: Array) -> bool:
-        """Return whether an average is clearly ahead of another in a score that counts.
-
-        Or whether it is ahead in their sum by a gain worth having, which is clearly no loss.
-
-        The best, and the best average, are found by looking at all candidates, so that comparisons
-        share the level (Bonferroni).
-        """
-        gains = self.scores_of(one) - self.scores_of(other)
-        level = 1.0 - (1.0 - _CLEARLY) / (len(gains) * max(len(self.logs) - 1, 1))
-        clear = float(stdtrit(max(self.weights.sum() - 1.0, 1.0), level))
-        ahead, error = _paired(gains.sum(axis=0), self.weights)
-        if ahead > _WORTH_HAVING and ahead - clear * error > -_NO_LOSS:
-            return True
-        pairs = (_paired(gain, self.weights) for gain in gains)
-        return any(ahead > clear * error for ahead, error in pairs)
-
-    def compare(self, names: Sequence[str]) -> tuple[list[CandidateScore], float]:
-        """Return the table of candidates, and what an average gains on the best if it is chosen.
-
-        Parameters
-        ----------
-        names : sequence of str
-            Of the candidates, from simple to complex.
-
-        Returns
-        -------
-        scores : list of CandidateScore
-        gain : float
-            0 if a candidate is chosen alone.
-        """
-        rows = self._worth(self.tested_logs, self.crps).sum(axis=0)
-        crps = np.average(self.crps, axis=1, weights=self.weights) / self.unit
-        most = 1.0 if self.prices.crps > 0 else np.inf
-        means = np.average(rows, axis=1, weights=self.weights)
-        best = int(np.argmax(np.where(crps <= most, means, -np.inf)))
-        few_rows = self.weights.sum() < _FEW_ROWS
-        taken = self._simplest(best, crps <= most) if few_rows else np.eye(len(rows))[0]
-        average = self.objective().best_few(most, _PRICE_OF_ONE)
-        if self.clearly_ahead(average, taken):
-            taken = average
-        averaged = np.count_nonzero(taken) > 1
-        gain = np.average(self.rows_of(taken) - rows[best], weights=self.weights)
-        pairs = [_paired(rows[best] - row, self.weights) for row in rows]
-        logs = np.average(self.logs, axis=1, weights=self.weights)
-        table = [
-            CandidateScore(name, float(log), float(one), *pair, float(share))
-            for name, log, one, pair, share in zip(names, logs, crps, pairs, taken, strict=True)
-        ]
-        return table, float(gain) if averaged else 0.0
-
-    def _simplest(self, best: int, allowed: np.ndarray) -> Array:
-        """Return the weights of the first candidate that is allowed and not clearly worse."""
-        each = np.eye(len(self.logs))
-        level = np.array([not self.clearly_ahead(each[best], one) for one in each])
-        return each[int(np.argmax(level & allowed))]
-
-
-def _paired(differences: Array, weights: Array) -> tuple[float, float]:
-    """Return the mean of paired differences and its standard error."""
-    total = weights.sum()
-    mean = (weights * differences).sum() / total
-    variance = (weights * (differences - mean) ** 2).sum() / max(total - 1, 1.0)
-    return float(mean), float(np.sqrt(variance / total))
+def _table(names: Sequence[str], judged: Judged, weights: Array) -> list[CandidateScore]:
+    logs = np.average(judged.logs, axis=1, weights=judged.weights)
+    return [
+        CandidateScore(name, float(log), float(crps), *behind, float(weight))
+        for name, log, crps, behind, weight in zip(
+            names, logs, judged.relative_crps, judged.behind(), weights, strict=True
+        )
+    ]
 
 
 def _without_comparison(names: Sequence[str]) -> list[CandidateScore]:

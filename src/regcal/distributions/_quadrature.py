@@ -13,6 +13,9 @@ from regcal._validation import Array
 # What a row's integral may be wrong by, as a share of it, before its panels are halved.
 _TOLERANCE = 3e-7
 
+# How much probability may lie beyond the panels of a first attempt.
+SMALL_SHARE = 1e-9
+
 # Panels are cut in up to so many parts; those of nodes that may tell too little, in fewer.
 _MOST_PARTS = 16
 _FEW_PARTS = 4

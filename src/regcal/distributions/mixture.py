@@ -16,6 +16,7 @@ from regcal._validation import Array, as_float_array, check_finite
 from regcal.distributions._quadrature import (
     ALONG_BENDS,
     ALONG_PROBITS,
+    SMALL_SHARE,
     WHOLE,
     Effort,
     Nodes,
@@ -31,10 +32,8 @@ from regcal.distributions.stacked import joint
 from regcal.maps.members import Members
 
 # Panels of the first attempt at an integral, besides those at jumps of the density: of components
-# that are alike every third edge does, and there are no more than so many. How much probability may
-# lie beyond them.
+# that are alike every third edge does, and there are no more than so many.
 _EVERY, _FIRST_PANELS = 3, 80
-_SMALL_SHARE = 1e-9
 
 # Up to so many edges, jumps and outcomes included, panels are wide and have four nodes; else three.
 # benchmarks/latency.py, averages of three: with three nodes in more panels, the CRPS of identity
@@ -400,7 +399,7 @@ class Mixture(SidedDistribution):
         middle, reach = edges[:, edges.shape[1] // 2, np.newaxis], edges[:, [0, -1]]
         tails = self._signed_tail(np.concatenate([points, reach], axis=1))
         tails, outside = tails[:, :-2], np.abs(tails[:, -2:]).max(axis=1)
-        tails[outside > _SMALL_SHARE] = np.nan
+        tails[outside > SMALL_SHARE] = np.nan
         slack = np.zeros((1, points.shape[1] // len(rule.nodes)))
         return Nodes(points, lengths, tails, middle, reach, rule, slack, quick=True)
 

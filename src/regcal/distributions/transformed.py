@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol, Self
 
 import numpy as np
+from scipy.special import ndtri
 
 from regcal._validation import Array
 from regcal.distributions._quadrature import (
+    SMALL_SHARE,
     WHOLE,
     Effort,
     Nodes,
@@ -18,7 +20,12 @@ from regcal.distributions._quadrature import (
     panels_between,
 )
 from regcal.distributions.base import Distribution, ProbitDistribution
-from regcal.distributions.primitives import LOG_SQRT_2PI, joined_kinks, log_normal_density
+from regcal.distributions.primitives import (
+    LOG_SQRT_2PI,
+    joined_kinks,
+    log_normal_density,
+    signed_tails,
+)
 from regcal.distributions.stacked import joint
 from regcal.maps import Curve, Path, log_change
 from regcal.maps.members import Members
@@ -177,9 +184,19 @@ class Transformed(ProbitDistribution):
     def _nodes(
         self, cuts: Array | None = None, region: Sequence[Array] = (), effort: Effort = WHOLE
     ) -> Nodes:
-        if not self._explicit:
-            return super()._nodes(cuts, region, effort)
-        return self.base._nodes_along(self._curve, cuts, region, effort)
+        if self._explicit:
+            return self.base._nodes_along(self._curve, cuts, region, effort)
+        if not effort.careful and not self._curve.knots.size:
+            nodes = self.base._nodes(cuts, region, effort)
+            if nodes.quick:
+                return self._with_changed_tails(nodes)
+        return super()._nodes(cuts, region, effort)
+
+    def _with_changed_tails(self, nodes: Nodes) -> Nodes:
+        """Return nodes of the base as this one's; not numbers where it reaches further out."""
+        tails = signed_tails(self._curve(np.copysign(ndtri(np.abs(nodes.tails)), -nodes.tails)))
+        tails[np.abs(self._signed_tail(nodes.reach)).max(axis=1) > SMALL_SHARE] = np.nan
+        return replace(nodes, tails=tails)
 
     def _panel_edges(self, extra: Array | None = None) -> Array:
         if not self._explicit:
