@@ -11,6 +11,8 @@ from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.judged import Judged, averaged, best_spread
 from regcal.calibrators.stack import Objective, Prices
 from regcal.calibrators.support import UNBOUNDED
+from regcal.distributions import Transformed
+from regcal.maps import ScaleMap
 
 
 def with_a_share_of_all(rows):
@@ -23,7 +25,9 @@ def judged(logs, crps=None, price=0.0):
     """Return scores of rows of weight 1, whose CRPS are squares of one difference each."""
     logs = np.asarray(logs, dtype=float)
     differences = np.sqrt(np.ones(logs.shape) if crps is None else np.asarray(crps, dtype=float))
-    return Judged(logs, differences[:, :, np.newaxis], np.ones(logs.shape[1]), Prices(1.0, price))
+    ones = np.ones(logs.shape[1])
+    cdfs, labels = differences[:, :, np.newaxis], np.zeros((len(ones), 1))
+    return Judged(logs, cdfs, labels, np.ones(1), ones, Prices(1.0, price))
 
 
 def test_scores_follow_the_paired_differences():
@@ -166,18 +170,37 @@ def test_an_average_of_calibrated_predictions_is_made_narrower(rng):
     rows = HeldOut.checked(regcal.Normal(np.zeros(2000), 1.5), y)
     answers = predictions(known, np.full(2000, np.sqrt(1.25)))
 
-    average = averaged(answers, np.array([0.5, 0.5]))
-    factor = best_spread(average, rows, UNBOUNDED, Prices(1.0, 2.0))
+    scores = Judged.of(answers, rows, UNBOUNDED, Prices(1.0, 2.0))
+    weights = np.array([0.5, 0.5])
+    average = averaged(answers, weights)
+    factor = best_spread(scores, weights, average, rows, UNBOUNDED)
     z = np.concatenate([dist.probit(y[places]) for places, dist in average])
 
     assert_allclose(factor, np.sqrt((z**2).mean()), rtol=0.02)
     assert factor < 0.95
 
 
+def test_the_worth_of_a_factor_is_that_of_the_changed_predictions(rng):
+    """Scored anew, as a candidate of its own."""
+    loc = rng.normal(size=(2, 2000))
+    rows = HeldOut.checked(regcal.Normal(np.zeros(2000), 1.5), rng.normal(size=2000))
+    answers, weights = predictions(loc, np.full(2000, 0.8)), np.array([0.3, 0.7])
+    average = averaged(answers, weights)
+    narrow = [(places, Transformed(dist, ScaleMap(0.9))) for places, dist in average]
+    prices = Prices(1.0, 2.0)
+    scores, both = (Judged.of(one, rows, UNBOUNDED, prices) for one in (answers, [average, narrow]))
+
+    worth = scores.worth_of_spread(weights, 0.9, both.logs[1] - both.logs[0])
+
+    crps = both.crps[1] - both.crps[0]
+    assert_allclose(worth, both.logs[1] - both.logs[0] - 2.0 * crps / scores.unit, atol=1e-9)
+
+
 def test_the_spread_of_calibrated_predictions_stays(rng):
     """A factor that gains next to nothing is none."""
     loc = rng.normal(size=2000)
     rows = HeldOut.checked(regcal.Normal(loc, 1.0), loc + rng.normal(size=2000))
-    (answers,) = predictions([loc], np.ones(2000))
+    answers = predictions([loc], np.ones(2000))
+    scores = Judged.of(answers, rows, UNBOUNDED, Prices(1.0, 2.0))
 
-    assert best_spread(answers, rows, UNBOUNDED, Prices(1.0, 2.0)) == 1.0
+    assert best_spread(scores, np.ones(1), answers[0], rows, UNBOUNDED) == 1.0

@@ -299,7 +299,8 @@ class AutoCalibrator(Calibrator):
             weights = judged.chosen()
             self.scores_, self.gain_ = _table(names, judged, weights), judged.gain_of(weights)
             if weights[0] < 1 and judged.many_rows:
-                self.spread_ = best_spread(averaged(answers, weights), rows, support, prices)
+                average = averaged(answers, weights)
+                self.spread_ = best_spread(judged, weights, average, rows, support)
         used = [
             (one, score.weight)
             for one, score in zip(candidates, self.scores_, strict=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import ndtr, ndtri, stdtrit
 
 from regcal._caching import WithoutCaches
 from regcal._validation import Array
@@ -58,15 +58,20 @@ class Judged(WithoutCaches):
     logs : ndarray of shape (n_candidates, n_rows)
         Log scores. That of all candidates is the log density at the same points, and the log
         probability of the same intervals.
-    differences : ndarray of shape (n_candidates, n_rows, n_points)
-        Of CDFs and outcomes, times the root of the length that a point stands for; 0 where
-        nobody knows on which side of the point an outcome lies.
+    cdfs : ndarray of shape (n_candidates, n_rows, n_points)
+        What candidates say at points over the outcomes.
+    labels : ndarray of shape (n_rows, n_points)
+        Whether outcomes are at most there; NaN where nobody knows.
+    lengths : ndarray of shape (n_points,)
+        Roots of the lengths that points stand for.
     weights : ndarray of shape (n_rows,)
     prices : Prices
     """
 
     logs: Array
-    differences: Array
+    cdfs: Array
+    labels: Array
+    lengths: Array
     weights: Array
     prices: Prices
 
@@ -76,23 +81,19 @@ class Judged(WithoutCaches):
     ) -> "Judged":
         """Return the scores of predictions of what is behind outcomes seen through a support."""
         points = points_over(Targets.of_outcomes(rows.seen, rows.weights), support)
-        rows = rows.through(support)
-        lengths = np.sqrt(np.gradient(points))
+        places = np.concatenate([places for places, _ in answers[0]])
+        rows, order = rows.through(support), np.argsort(places)
         logs: list[Array] = []
-        differences: list[Array] = []
+        cdfs: list[Array] = []
         for parts in answers:
-            order = np.argsort(np.concatenate([places for places, _ in parts]))
-            own = [
-                (
-                    part.log_scores(dist),
-                    (dist.cdf(points[np.newaxis, :]) - known_below(part, points)) * lengths,
-                )
-                for part, dist in ((rows.take(places), dist) for places, dist in parts)
-            ]
-            for scores, one in zip((logs, differences), zip(*own, strict=True), strict=True):
-                scores.append(np.concatenate(one)[order])
-        rows = rows.take(np.sort(np.concatenate([places for places, _ in answers[0]])))
-        return cls(np.stack(logs), np.nan_to_num(np.stack(differences)), rows.weights, prices)
+            own = [rows.take(places).log_scores(dist) for places, dist in parts]
+            logs.append(np.concatenate(own)[order])
+            own = [dist.cdf(points[np.newaxis, :]) for _, dist in parts]
+            cdfs.append(np.concatenate(own)[order])
+        rows = rows.take(places[order])
+        lengths = np.sqrt(np.gradient(points))
+        labels = known_below(rows, points)
+        return cls(np.stack(logs), np.stack(cdfs), labels, lengths, rows.weights, prices)
 
     @cached_property
     def tested_logs(self) -> Array:
@@ -107,6 +108,14 @@ class Judged(WithoutCaches):
         densities = np.where(possible, np.exp(self.logs - highest), 1.0)
         shared = (1.0 - _SHARE_OF_ALL) * densities + _SHARE_OF_ALL * densities.mean(axis=0)
         return np.log(shared) + highest
+
+    @cached_property
+    def differences(self) -> Array:
+        """Of CDFs and labels, times the roots of lengths; 0 where there is no label."""
+        return self._differences(self.cdfs)
+
+    def _differences(self, cdfs: Array) -> Array:
+        return np.nan_to_num((cdfs - self.labels) * self.lengths)
 
     @cached_property
     def crps(self) -> Array:
@@ -147,6 +156,22 @@ class Judged(WithoutCaches):
         hide in the sum what the CRPS of all rows shows.
         """
         return self._log_score_and_crps(weights)[self.prices.counted]
+
+    def worth_of_spread(self, weights: Array, factor: float, logs: Array) -> Array:
+        """Return what a factor on the spread of an average adds to the objective of each row.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_candidates,)
+            Of the average.
+        factor : float
+        logs : ndarray of shape (n_rows,)
+            What it adds to log scores.
+        """
+        cdf = np.tensordot(weights, self.cdfs, axes=1)
+        changed = ndtr(ndtri(np.clip(cdf, 0.0, 1.0)) / factor)
+        before, after = ((self._differences(one) ** 2).sum(axis=1) for one in (cdf, changed))
+        return self._worth(logs, after - before).sum(axis=0)
 
     def clearly_ahead(self, one: Array, other: Array) -> bool:
         """Return whether an average is clearly ahead of another in a score that counts.
@@ -224,18 +249,35 @@ def averaged(answers: Sequence[Predictions], weights: Array) -> Predictions:
     ]
 
 
-def best_spread(predictions: Predictions, rows: HeldOut, support: Support, prices: Prices) -> float:
-    """Return a factor on the spread of predictions for rows that they were not learnt from; or 1.
+def best_spread(
+    judged: Judged, weights: Array, predictions: Predictions, rows: HeldOut, support: Support
+) -> float:
+    """Return a factor on the spread of an average, for rows that it was not learnt from; or 1.
 
     The most likely one is taken if it is worth its price and, since it was fitted to the rows that
     it is judged by, one nat in all (Akaike, 1973).
+
+    Parameters
+    ----------
+    judged : Judged
+        The candidates.
+    weights : ndarray of shape (n_candidates,)
+        What they count for.
+    predictions : Predictions
+        Their average.
+    rows : HeldOut
+    support : Support
     """
     parts = [rows.take(places).predicted(dist) for places, dist in predictions]
-    fitted = fitted_copy(ScaleCalibrator(), HeldOut.joined(parts), support)
-    changed = [(places, fitted.transform_latent(dist)) for places, dist in predictions]
-    judged = Judged.of([predictions, changed], rows, support, prices)
-    before, after = (judged.rows_of(one) for one in np.eye(2))
-    gain, _ = paired(after - before, judged.weights)
+    averaged_rows = HeldOut.joined(parts)
+    fitted = fitted_copy(ScaleCalibrator(), averaged_rows, support)
+    seen = averaged_rows.through(support)
+    before, after = seen.log_scores(seen.dist), seen.log_scores(fitted.transform_latent(seen.dist))
+    possible = np.isfinite(before)
+    logs = np.where(possible, after, 0.0) - np.where(possible, before, 0.0)
+    order = np.argsort(np.concatenate([places for places, _ in predictions]))
+    gains = judged.worth_of_spread(weights, fitted.factor_, logs[order])
+    gain, _ = paired(gains, judged.weights)
     return fitted.factor_ if gain > PRICE_OF_ONE + 1.0 / judged.weights.sum() else 1.0
 
 

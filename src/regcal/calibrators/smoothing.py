@@ -14,7 +14,7 @@ from regcal._validation import Array
 BANDWIDTHS = 2.0 ** np.arange(-9.0, -1.0, 0.5)
 
 # Times that rows and columns of a kernel are multiplied, until they change by less than so much.
-_SCALINGS, _SETTLED = 100, 1e-6
+_SCALINGS, _SETTLED = 100, 1e-4
 
 # A mass that is none.
 _NOTHING = 1e-200

@@ -186,22 +186,70 @@ def fit_process(
     array([-1.,  1.])
     """
     kernel = RBF() if kernel is None else kernel
-    basis = HilbertBasis() if basis is None else basis
     search = EvidenceSearch() if search is None else search
-    starts: tuple[ArrayLike, ...] | None = None
-    n_evaluations = 0
-    while True:
-        prior = ProcessPrior(basis, kernel, extra_variances)
-        posterior = search.run(likelihood_for(basis), prior, starts)
-        n_evaluations += posterior.n_evaluations
-        lengthscales = np.exp(posterior.theta[1:])
-        larger = _enlarge(basis, kernel, lengthscales, largest_sizes, largest_boundary)
-        if larger == basis:
-            break
-        basis, starts = larger, (posterior.theta,)
+    fits = _GrowingFits(
+        likelihood_for, kernel, extra_variances, search, largest_sizes, largest_boundary
+    )
+    process = fits.finished(HilbertBasis() if basis is None else basis, None)
+    while (finer := fits.finer(process)) is not None:
+        process = fits.finished(*finer)
     if warn:
-        _warn_if_small(basis, kernel, lengthscales)
-    return FittedProcess(prior, replace(posterior, n_evaluations=n_evaluations))
+        _warn_if_small(process.basis, kernel, process.lengthscales)
+    return replace(process, posterior=replace(process.posterior, n_evaluations=fits.n_evaluations))
+
+
+class _GrowingFits:
+    """Fits on bases that grow until they suit the length-scales."""
+
+    def __init__(
+        self,
+        likelihood_for: Callable[[HilbertBasis], LaplaceLikelihood],
+        kernel: Kernel,
+        extra_variances: tuple[float, ...],
+        search: EvidenceSearch,
+        largest_sizes: tuple[int, int],
+        largest_boundary: float,
+    ) -> None:
+        self.likelihood_for, self.kernel = likelihood_for, kernel
+        self.extra_variances, self.search = extra_variances, search
+        self.limits = largest_sizes, largest_boundary
+        self.n_evaluations = 0
+
+    def finished(self, basis: HilbertBasis, start: NDArray | None) -> FittedProcess:
+        """Return the fit from which on no larger basis is asked for."""
+        while True:
+            prior = ProcessPrior(basis, self.kernel, self.extra_variances)
+            starts = None if start is None else (start,)
+            posterior = self.search.run(self.likelihood_for(basis), prior, starts)
+            self.n_evaluations += posterior.n_evaluations
+            larger = self._enlarged(basis, posterior.theta)
+            if larger == basis:
+                return FittedProcess(prior, posterior)
+            basis, start = larger, posterior.theta
+
+    def finer(self, process: FittedProcess) -> tuple[HilbertBasis, NDArray] | None:
+        """Return a larger basis and where to begin there, if half the length-scales say more.
+
+        Functions that a basis does not have can be made up for by those that it has, if these are
+        allowed to be large: the evidence then has a top with too long length-scales, and a sigma
+        that is too large.
+        """
+        # benchmarks/quality.py: acts in 10 of 130 fits to "choose" and "paper", where gp-density
+        # gains 0.02 nats on average (ridership with BRR 0.045, loans with NGBoost 0.054)
+        lower, upper = np.transpose(self.search.bounds)
+        theta = process.posterior.theta
+        halved = np.clip(theta - np.log([max(process.sigma, 1.0), 2.0, 2.0]), lower, upper)
+        basis = self._enlarged(process.basis, halved)
+        if basis == process.basis:
+            return None
+        prior = ProcessPrior(basis, self.kernel, self.extra_variances)
+        self.n_evaluations += 1
+        there = laplace_posterior(self.likelihood_for(basis), prior, halved)
+        more = there.log_evidence > process.posterior.log_evidence
+        return (basis, halved) if more else None
+
+    def _enlarged(self, basis: HilbertBasis, theta: NDArray) -> HilbertBasis:
+        return _enlarge(basis, self.kernel, np.exp(theta[1:]), *self.limits)
 
 
 def _enlarge(
