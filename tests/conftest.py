@@ -19,6 +19,20 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
+@pytest.fixture
+def few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let corrections of covariates grow a tenth of their trees.
+
+    Files of hundreds of trees take seconds to write and to read. For tests that are not about how
+    well trees learn.
+    """
+    from regcal.corrections import regressors
+
+    for name in ("_SHIFT_TREES", "_SQUARE_TREES"):
+        own = getattr(regressors, name)
+        monkeypatch.setattr(regressors, name, own | {"max_iter": own["max_iter"] // 10})
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the laws of a case one after the other.
 

@@ -91,7 +91,7 @@ def runnable(pages: list[Path]) -> list[Path]:
 
 
 @pytest.mark.parametrize("page", runnable(PAGES), ids=lambda page: page.stem)
-def test_code_blocks_run_in_order(page, empty_folder):
+def test_code_blocks_run_in_order(page, empty_folder, few_trees):
     """A reader who types a page's code from top to bottom gets no error."""
     run_blocks(blocks_of(page.read_text(encoding="utf-8")), page)
 

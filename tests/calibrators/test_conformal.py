@@ -4,6 +4,8 @@ The theorem is a statement about orders: of n + 1 rows, each left out in turn, a
 the intervals that the others give holds the one left out. That is counted here, without chance.
 """
 
+import functools
+
 import numpy as np
 import pytest
 from cases import DISTRIBUTIONS, STANDARD, WITH_MASSES, Unit
@@ -33,17 +35,31 @@ def outcomes_of(dist, rng):
     return dist.ppf(rng.beta(0.3, 0.6, size=len(dist)))
 
 
-def held_in_turn(answer, dist, y, weights=None, by=None):
+def told_by_the_others(dist, y, weights, by=None):
+    """Return what all the others tell of each row."""
+    rest = [np.flatnonzero(np.arange(len(y)) != row) for row in range(len(y))]
+    return [
+        ConformalLevels().fit(dist[some], y[some], weights[some], None if by is None else by[some])
+        for some in rest
+    ]
+
+
+def held_in_turn(answer, dist, y, weights, by=None, told=None):
     """Return whether each row is held by what all the others tell."""
-    weights = np.ones(len(y)) if weights is None else weights
     held = []
-    for row in range(len(y)):
-        rest = np.arange(len(y)) != row
-        groups = (None, None) if by is None else (by[rest], by[[row]])
-        levels = ConformalLevels().fit(dist[rest], y[rest], weights[rest], groups[0])
-        low, high = answer(levels, dist[[row]], sample_weight=weights[[row]], by=groups[1])
+    for row, levels in enumerate(told or told_by_the_others(dist, y, weights, by)):
+        group = None if by is None else by[[row]]
+        low, high = answer(levels, dist[[row]], sample_weight=weights[[row]], by=group)
         held.append(bool(low[0] <= y[row] <= high[0]))
     return np.array(held)
+
+
+@functools.cache
+def unweighted(name):
+    """Return a batch with its outcomes, and what the others tell of each; answers share it."""
+    dist = BATCHES[name]()
+    y, weights = outcomes_of(dist, np.random.default_rng(0)), np.ones(len(dist))
+    return dist, y, weights, None, told_by_the_others(dist, y, weights)
 
 
 def interval(coverage):
@@ -67,24 +83,24 @@ ANSWERS = {
 every_answer = pytest.mark.parametrize("answer", ANSWERS)
 
 
+@every_answer
 @every_batch
-@every_answer
-def test_enough_rows_are_held_by_the_others(name, answer, rng):
+def test_enough_rows_are_held_by_the_others(name, answer):
     """The theorem, for every distribution; nobody drew outcomes from what was predicted."""
-    dist, (ask, share) = BATCHES[name](), ANSWERS[answer]
-    y = outcomes_of(dist, rng)
+    ask, share = ANSWERS[answer]
+    held = held_in_turn(ask, *unweighted(name))
 
-    assert held_in_turn(ask, dist, y).sum() >= np.ceil(share * len(y) - 1e-9)
+    assert held.sum() >= np.ceil(share * len(held) - 1e-9)
 
 
-@pytest.mark.parametrize("name", CONTINUOUS)
 @every_answer
-def test_no_more_rows_are_held_than_needed(name, answer, rng):
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_no_more_rows_are_held_than_needed(name, answer):
     """Without point masses the levels are the smallest that do."""
-    dist, (ask, share) = BATCHES[name](), ANSWERS[answer]
-    y = outcomes_of(dist, rng)
+    ask, share = ANSWERS[answer]
+    held = held_in_turn(ask, *unweighted(name))
 
-    assert held_in_turn(ask, dist, y).sum() == np.ceil(share * len(y) - 1e-9)
+    assert held.sum() == np.ceil(share * len(held) - 1e-9)
 
 
 @pytest.mark.parametrize("name", ["normal", "mixture", "rain", "the same counts"])
@@ -106,7 +122,7 @@ def test_every_group_holds_for_itself(name, rng):
     by = np.array(["quiet", "wild"])[np.arange(24) % 2]
     y = np.where(by == "wild", outcomes_of(dist, rng), dist.median())
 
-    held = held_in_turn(interval(0.75), dist, y, by=by)
+    held = held_in_turn(interval(0.75), dist, y, np.ones(len(y)), by)
 
     assert held[by == "wild"].sum() >= 9
     assert held[by == "quiet"].sum() >= 9

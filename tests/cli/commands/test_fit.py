@@ -1,6 +1,7 @@
 """`regcal fit` learns what the library learns."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -8,10 +9,18 @@ import pytest
 from numpy.testing import assert_allclose
 
 import regcal
+from regcal.cli import _estimators
+
+
+@pytest.fixture
+def small_forest(monkeypatch):
+    """Let the forest be what it is by name, of a tenth of its trees."""
+    forest = partial(_estimators.RandomForestRegressor, n_estimators=10)
+    monkeypatch.setattr(_estimators, "RandomForestRegressor", forest)
 
 
 @pytest.mark.parametrize("model", ["ols", "gpr", "forest", "boosting", "sklearn.svm:LinearSVR"])
-def test_fit_and_predict_every_model(run, model):
+def test_fit_and_predict_every_model(run, model, small_forest):
     """Each model learns from numbers and texts, and predicts rows it has not seen."""
     rng = np.random.default_rng(0)
     x, kind = rng.uniform(0, 4, 60), rng.choice(["röd", "blå"], 60)
