@@ -47,6 +47,10 @@ def rows_of(regime):
     if regime == "rounded":
         dist, y = narrow_rows(1.0)
         return dist, np.round(y)
+    if regime == "far tails":
+        loc, _ = normal_rows(N_ROWS)
+        noise = np.random.default_rng(2).standard_t(0.8, size=N_ROWS)
+        return regcal.Normal(loc, 1.0), loc + 1.4 * noise + 0.5 * np.sin(loc)
     return narrow_rows({"as it is": 1.0, "far too narrow": 1e-5, "too wide": 1e2}[regime])
 
 
@@ -55,12 +59,14 @@ def probabilities(name, dist, y, weights=None):
     return fitted.transform(dist[:20]).cdf(np.quantile(y, np.linspace(0.01, 0.99, 25))[np.newaxis])
 
 
-REGIMES = ["as it is", "far too narrow", "too wide", "rounded", "rain", *MANY_REGIMES]
+REGIMES = ["as it is", "far too narrow", "too wide", "far tails", "rounded", "rain"]
+REGIMES += MANY_REGIMES
 
 
 @pytest.mark.parametrize("regime", REGIMES)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.filterwarnings("ignore::regcal.RoundedOutcomesWarning")
+@pytest.mark.filterwarnings("ignore::regcal.DisagreementWarning")  # one factor and far tails
 def test_the_row_limit_does_not_show(name, regime, monkeypatch):
     """Where rows are too many to be kept and their points are merged, results stay the same."""
     dist, y = rows_of(regime)

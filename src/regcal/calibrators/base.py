@@ -201,7 +201,12 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         """Learn from rows that come in batches, which are read once and not kept.
 
         Up to 8 MB of rows, 170 000 normal ones, this is the same as `fit` on all of them. Beyond,
-        thresholds follow the range of the outcomes up to there; `new_observed` takes those of all.
+        calibrators without thresholds (scale, pit, gp-density) still learn the same. Thresholds of
+        the others follow the range of the outcomes up to there. Of 400 000 rows, single
+        probabilities then differed by up to 0.01 for gpc, 0.1 for isotonic and 0.2 for e-logistic,
+        e-beta and e-isotonic, by a tenth of that in the mean; of rows sorted by outcome by up to
+        0.2 for gpc as well. With the outcomes of all, which `new_observed` takes, they are those
+        of `fit`.
 
         Parameters
         ----------
