@@ -47,7 +47,7 @@ def fitted(name, family, n_rows, unit=cases.STANDARD):
     """Return some rows of a bounded base, and the same calibrated."""
     base = BUILDERS[family](n_rows, unit)
     y = base.ppf(np.random.default_rng(n_rows).beta(2.0, 3.0, size=n_rows))
-    some = base[:2]
+    some = base[:3]
     return some, cases.CALIBRATORS[name]().fit(base, y).transform(some)
 
 
