@@ -7,6 +7,10 @@ from regcal._validation import Array
 # The median of |Z| for a standard normal Z: a median absolute deviation over it is a spread.
 MEDIAN_SIZE = 0.6744897501960817
 
+# Cells in which to look for quantiles. benchmarks/peers, times at 100 000 rows: with one for
+# each value, the places of a hundred take 2.7 ms of a fit of scale instead of 0.6.
+_MOST_CELLS = 2**15
+
 
 def all_equal(weights: Array) -> bool:
     """Return whether all weights are the same number."""
@@ -46,9 +50,12 @@ def places_of_quantiles(values: Array, weights: Array, levels: Array) -> np.ndar
     -------
     ndarray of int, of shape (n_levels,)
     """
-    low, high, n_cells = values.min(), values.max(), len(values)
+    low, high, n_cells = values.min(), values.max(), min(len(values), _MOST_CELLS)
     width = high / n_cells - low / n_cells or 1.0
-    cells = np.minimum((values / width - low / width).astype(np.intp), n_cells)
+    distances = values / width
+    distances -= low / width
+    cells = distances.astype(np.intp)
+    np.minimum(cells, n_cells, out=cells)
     totals = np.bincount(cells, weights)
     shares = np.cumsum(totals)
     chosen = np.zeros(len(totals), dtype=bool)

@@ -75,16 +75,21 @@ def solve_scale(outcomes: Points, intervals: Points, prior_rows: float = 1.0) ->
     """
     weight = prior_rows + outcomes.weights.sum()
     squares = outcomes.values[1]
-    # from the middle outwards, so that few far outcomes never get a hold on it
-    slope = 1.0 / max(_central_spread(outcomes), 1.0 / FARTHEST)
+    largest = squares.max(initial=0.0)
+    # the mean of limited squares is concave in the limit: it meets it once, whatever the start
+    slope = float(np.sqrt(weight / (prior_rows + outcomes.weights @ squares)))
+    if len(intervals) or largest > (FARTHEST / slope) ** 2:
+        # from the middle outwards, so that few far outcomes never get a hold on it
+        slope = 1.0 / max(_central_spread(outcomes), 1.0 / FARTHEST)
     for _ in range(_MAX_STEPS):
-        limited = np.minimum(squares, (FARTHEST / slope) ** 2)
+        limit = (FARTHEST / slope) ** 2
+        limited = np.minimum(squares, limit) if largest > limit else squares
         # the zero of d/ds of sum w (-log s - z^2 / (2 s^2)), with prior rows that have z^2 = 1
         total = prior_rows + outcomes.weights @ limited
         before, slope = slope, float(np.sqrt(weight / total))
         if len(intervals):
             slope = _slope_with_intervals(weight, total, intervals, slope)
-        if limited.max(initial=0.0) == squares.max(initial=0.0) or np.isclose(before, slope):
+        if limited is squares or np.isclose(before, slope):
             break
     return ScaleMap(1.0 / slope)
 

@@ -344,10 +344,13 @@ def _cells_if_many(y: Array, low: float, step: float) -> np.ndarray | None:
     """
     if len(y) <= _MAX_VALUES or step < np.finfo(float).tiny:
         return None
-    narrow = np.floor(y / (step / _NARROWER))
+    narrow = y / (step / _NARROWER)
+    np.floor(narrow, out=narrow)
     narrow -= _NARROWER * np.floor(low / step)
     cells = narrow.astype(np.intp)
-    if np.count_nonzero(np.bincount(cells)) <= _MAX_VALUES:
+    filled = np.zeros(int(cells.max()) + 1, dtype=bool)
+    filled[cells] = True
+    if np.count_nonzero(filled) <= _MAX_VALUES:
         return None
     cells //= _NARROWER
     return cells

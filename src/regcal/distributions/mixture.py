@@ -403,6 +403,13 @@ class Mixture(SidedDistribution):
         slack = np.zeros((1, points.shape[1] // len(rule.nodes)))
         return Nodes(points, lengths, tails, middle, reach, rule, slack, quick=True)
 
+    def _n_panels(self) -> int:
+        # of a first attempt, which few rows need more than. benchmarks/latency.py, averages of
+        # three: with all kinks counted and blocks half as large, the CRPS of stack takes 5.7
+        # instead of 3.9 times the CDF for Normal bases, 6.7 instead of 4.6 for Quantiles
+        jumps = self[:1]._jumps()
+        return _FIRST_PANELS + (0 if jumps is None else jumps.shape[1])
+
     def _first_edges(self) -> Array:
         edges = [part._first_edges() for part in self.components]
         return np.sort(np.concatenate(edges, axis=1), axis=1)

@@ -82,7 +82,9 @@ class Normal(ProbitDistribution):
         return whole
 
     def _probit(self, points: Array) -> Array:
-        return (points - self.loc[:, np.newaxis]) / self.scale[:, np.newaxis]
+        z = points - self.loc[:, np.newaxis]
+        z /= self.scale[:, np.newaxis]
+        return z
 
     def _probit_and_logslope(self, points: Array) -> tuple[Array, Array]:
         z = self._probit(points)
