@@ -9,15 +9,16 @@ from scipy.special import ndtr, ndtri, stdtrit
 
 from regcal._caching import WithoutCaches
 from regcal._validation import Array
-from regcal.calibrators.base import fitted_copy
+from regcal.calibrators.cells import IntervalCoordinates, OutcomeCoordinates
 from regcal.calibrators.cross_fitting import Predictions
 from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.labels import known_below
-from regcal.calibrators.scale import ScaleCalibrator
+from regcal.calibrators.scale import solve_scale
 from regcal.calibrators.stack import Objective, Prices, average_of
 from regcal.calibrators.support import Support
 from regcal.calibrators.targets import Targets
 from regcal.calibrators.thresholds import points_over
+from regcal.distributions import Transformed
 
 # With fewer rows an average must be clearly better than the simplest candidate that is not clearly
 # worse than the best. With the first candidate in its place, as for more rows, CRPS rose by 17 % in
@@ -269,16 +270,16 @@ def best_spread(
     support : Support
     """
     parts = [rows.take(places).predicted(dist) for places, dist in predictions]
-    averaged_rows = HeldOut.joined(parts)
-    fitted = fitted_copy(ScaleCalibrator(), averaged_rows, support)
-    seen = averaged_rows.through(support)
-    before, after = seen.log_scores(seen.dist), seen.log_scores(fitted.transform_latent(seen.dist))
+    seen = HeldOut.joined(parts).through(support)
+    outcomes, intervals = OutcomeCoordinates().observe(seen), IntervalCoordinates(0.0).observe(seen)
+    scale = solve_scale(outcomes, intervals)
+    before, after = (seen.log_scores(one) for one in (seen.dist, Transformed(seen.dist, scale)))
     possible = np.isfinite(before)
     logs = np.where(possible, after, 0.0) - np.where(possible, before, 0.0)
     order = np.argsort(np.concatenate([places for places, _ in predictions]))
-    gains = judged.worth_of_spread(weights, fitted.factor_, logs[order])
+    gains = judged.worth_of_spread(weights, scale.factor, logs[order])
     gain, _ = paired(gains, judged.weights)
-    return fitted.factor_ if gain > PRICE_OF_ONE + 1.0 / judged.weights.sum() else 1.0
+    return scale.factor if gain > PRICE_OF_ONE + 1.0 / judged.weights.sum() else 1.0
 
 
 def paired(differences: Array, weights: Array) -> tuple[float, float]:
