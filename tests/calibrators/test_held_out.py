@@ -173,6 +173,21 @@ def test_a_sample_holds_nothing_but_its_rows():
     assert_allclose(kept.dist[:1].cdf(t), rows.dist[[row]].cdf(t), atol=1e-4)
 
 
+def test_last_digits_of_a_search_are_no_crossing_quantiles():
+    """Quantiles at a mass may fall by rounding; a table of them is sorted without a warning."""
+
+    class Searched(regcal.Mixture):
+        def _from_probit(self, probits):
+            return np.broadcast_to(-1e-17 * np.sign(probits), (len(self), probits.shape[1]))
+
+    rows = rows_of(400)
+    rows = HeldOut(Searched([rows.dist, rows.dist]), rows.seen, rows.weights)
+
+    kept = Sample().add(rows).all()  # a warning is an error here
+
+    assert isinstance(kept.dist, regcal.Quantiles)
+
+
 def test_a_mass_is_dealt_row_by_row(rng):
     """Equal rows that are many have their share of every fold; others are in one, all of them."""
     y = np.concatenate([np.zeros(700), np.repeat(rng.normal(size=100), 3)])

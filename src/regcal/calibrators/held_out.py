@@ -479,7 +479,9 @@ def _plain(dist: Distribution) -> Distribution:
     """Return rows that hold nothing but their own arrays; a table of quantiles if need be."""
     if joined([dist, dist]) is not None:
         return dist
-    return Quantiles(ndtr(_PROBITS), dist.from_probit(_PROBITS[np.newaxis, :]))
+    values = dist.from_probit(_PROBITS[np.newaxis, :])
+    # a search has last digits, which may fall where many levels have one quantile
+    return Quantiles(ndtr(_PROBITS), np.maximum.accumulate(values, axis=1))
 
 
 def deal(
