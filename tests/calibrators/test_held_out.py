@@ -178,7 +178,8 @@ def test_last_digits_of_a_search_are_no_crossing_quantiles():
 
     class Searched(regcal.CustomDistribution):
         def _from_probit(self, probits):
-            return np.broadcast_to(-1e-17 * np.sign(probits), (len(self), probits.shape[1]))
+            values = np.where(probits < 0, -1e-17 * (probits > -1), probits)
+            return np.broadcast_to(values, (len(self), probits.shape[1]))
 
     rows = rows_of(400)
     searched = Searched(lambda points, places: rows.dist[places].cdf(points), len(rows))
