@@ -27,6 +27,7 @@ import gzip
 import shlex
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -48,6 +49,7 @@ from regcal.calibrators import gp_density, gp_steps, gp_threshold
 from regcal.calibrators.gp_steps import IdentityPrior
 from regcal.calibrators.targets import Targets
 from regcal.gp import FittedProcess
+from regcal.gp import process as gp_process
 from regcal.maps import surface, surface_curves
 from regcal.maps.scale import IDENTITY
 
@@ -111,11 +113,15 @@ def no_variance(process, x0, x1, extra=None):
     return np.zeros((len(x0), len(x1)))
 
 
+def nothing_finer(fits, process):
+    return None
+
+
 SLOPE = 1e-4  # instead of the smallest slope
 PARTS = {
     "start": Part(
         "scales or PIT-recalibrates the base first, where that is worth its parameters",
-        ((gp_steps, "choose_start", lambda outcomes: IDENTITY),),
+        ((gp_steps, "choose_start", lambda outcomes, intervals: IDENTITY),),
     ),
     "weights": Part(
         "limits what one outcome, however often repeated, counts for",
@@ -123,7 +129,7 @@ PARTS = {
     ),
     "tails": Part(
         "makes tails beyond all outcomes no heavier than a Pareto tail",
-        ((gp_steps, "with_bounded_tails", lambda surface, outcomes: surface),),
+        ((gp_steps, "with_bounded_tails", lambda surface, outcomes, intervals: surface),),
     ),
     "rounding": Part("spreads rounded targets over their step", ((Targets, "resolution", 0.0),)),
     "barrier": Part(
@@ -146,6 +152,10 @@ PARTS = {
     "slope": Part(
         f"keeps a share {surface_curves.SMALLEST_SLOPE} of the base's slope; without it {SLOPE}",
         tuple((module, "SMALLEST_SLOPE", SLOPE) for module in (gp_steps, surface, surface_curves)),
+    ),
+    "finer": Part(
+        "tries half the length-scales on a larger basis",
+        ((gp_process.GrowingFits, "finer", nothing_finer),),
     ),
     "row share": Part(
         "counts a pair for less with fewer rows than thresholds",
@@ -212,13 +222,16 @@ class FitsOnce:
         self.known: dict[str, tuple[FittedProcess, float]] = {}
         self.seconds = 0.0  # of CPU time, that the process of the last call took
 
-    def __call__(self, first, second, axes, prior, kernel):
+    def __call__(self, *asked):
         """Return the process."""
-        asked = (first, second, axes, prior.hyper_prior, prior.row_share(1.0, 2), kernel)
-        key = joblib.hash(asked)
+        told = [
+            (one.hyper_prior, one.row_share(1.0, 2)) if isinstance(one, IdentityPrior) else one
+            for one in asked
+        ]
+        key = joblib.hash((told, gp_process.GrowingFits.finer is nothing_finer))
         if key not in self.known:
             start = time.process_time()
-            process = self.fit(first, second, axes, prior, kernel)
+            process = self.fit(*asked)
             self.known[key] = process, time.process_time() - start
         process, self.seconds = self.known[key]
         return process
@@ -235,7 +248,8 @@ def measure(split: Split, method: str, size: str) -> Iterator[tuple]:
         for label, part in VARIANTS.items():
             if method not in part.methods:
                 continue
-            with part.taken_away():
+            with part.taken_away(), warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
                 calibrator = regcal.get_calibrator(method).fit(past, past_y)
                 key = joblib.hash((calibrator.map_, surface_curves.SMALLEST_SLOPE))
                 if key not in known:

@@ -187,7 +187,7 @@ def fit_process(
     """
     kernel = RBF() if kernel is None else kernel
     search = EvidenceSearch() if search is None else search
-    fits = _GrowingFits(
+    fits = GrowingFits(
         likelihood_for, kernel, extra_variances, search, largest_sizes, largest_boundary
     )
     process = fits.finished(HilbertBasis() if basis is None else basis, None)
@@ -198,7 +198,7 @@ def fit_process(
     return replace(process, posterior=replace(process.posterior, n_evaluations=fits.n_evaluations))
 
 
-class _GrowingFits:
+class GrowingFits:
     """Fits on bases that grow until they suit the length-scales."""
 
     def __init__(
