@@ -265,7 +265,7 @@ def test_by_crps_gains_are_told_in_shares_of_it(rng):
     ("candidates", "message"),
     [
         (["pit", "scale"], "pairs of a name and a calibrator, got 'pit'"),
-        ([("x", "pit")], "candidate 'x' is 'pit', which is no calibrator"),
+        ([("x", "pit")], "calibrator 'x' is 'pit', which is none"),
         ({"p": PITCalibrator()}, "pairs of a name and a calibrator, got 'p'"),
         ([("a", PITCalibrator()), ("a", ScaleCalibrator())], "different names"),
     ],

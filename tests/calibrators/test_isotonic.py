@@ -129,6 +129,23 @@ def test_an_edge_of_the_outcomes_is_blurred_less_than_rows_are(rng):
     assert below < 0.8 * blurred
 
 
+def test_censored_rows_count_for_what_all_rows_have(rng):
+    """Shares beyond a time are those of Kaplan and Meier, not of the events that were seen."""
+    n = 2000
+    x = rng.normal(size=n)
+    event, look = 4.0 * rng.exponential(np.exp(0.5 * x)), 6.0 * rng.exponential(size=n)
+    time, died = np.minimum(event, look), event <= look
+    base = regcal.Normal(4.0 * np.exp(0.5 * x), 2.0)
+    seen = regcal.Outcomes.right_censored(time, died)
+    calibrator = IsotonicCalibrator(support=(0, None)).fit(base, seen)
+
+    order = np.argsort(time)
+    survival = np.cumprod(1.0 - died[order] / np.arange(n, 0, -1.0))
+    for at in (2.0, 5.0, 10.0):
+        known = survival[np.searchsorted(time[order], at) - 1]
+        assert_allclose(calibrator.transform(base).sf(at).mean(), known, atol=0.03)
+
+
 def test_counts_of_rows_that_all_differ_keep_their_shares(rng):
     """Long tails of counts do not spread small ones over their neighbours."""
     loc = rng.uniform(0.5, 3.0, 600)

@@ -28,6 +28,35 @@ def test_bad_weights_are_refused(weights):
         regcal.StackCalibrator(PARTS, weights).fit(regcal.Normal([0.0, 1.0], 1.0), [0.0, 2.0])
 
 
+def test_a_factor_on_the_spread_moves_the_levels_of_quantiles(rng):
+    """The quantile at a probit of the average with it is the average's at that many times it."""
+    dist, y = regcal.Normal(rng.normal(size=60), np.full(60, 1.0)), 2.0 * rng.normal(size=60)
+    plain, narrow = (
+        regcal.StackCalibrator(PARTS, [2.0, 1.0, 1.0], spread=one).fit(dist, y).transform(dist)
+        for one in (1.0, 0.8)
+    )
+    z = np.linspace(-2.0, 2.0, 9)[np.newaxis]
+
+    assert_allclose(narrow.from_probit(z), plain.from_probit(0.8 * z), rtol=1e-6)
+
+
+@pytest.mark.parametrize("spread", [0.0, -1.0, np.nan, np.inf, "wide", None, True, [1.0]])
+def test_bad_factors_are_refused(spread):
+    """With the value and what changes nothing."""
+    stack = regcal.StackCalibrator(PARTS, [1.0, 1.0, 1.0], spread=spread)
+    with pytest.raises(ValueError, match=r"spread must be a positive number, got .* 1 changes"):
+        stack.fit(regcal.Normal([0.0, 1.0], 1.0), [0.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    "calibrators", [None, "gpc", ["gpc", "pit"], [PARTS[0][1]], [("a", "pit")], [*PARTS, PARTS[0]]]
+)
+def test_other_parts_are_refused(calibrators):
+    """They are pairs of different names and calibrators."""
+    with pytest.raises((TypeError, ValueError), match=r"calibrators? .*(pair|none|different)"):
+        regcal.StackCalibrator(calibrators, [1.0]).fit(regcal.Normal([0.0, 1.0], 1.0), [0.0, 2.0])
+
+
 def problem(rng, prices):
     densities = rng.gamma(1.0, size=(3, 80))
     differences = rng.normal(size=(3, 80))

@@ -11,7 +11,7 @@ from regcal._weighted import places_of_quantiles
 from regcal.calibrators.held_out import MAX_ROWS, HeldOut
 from regcal.calibrators.support import Support
 from regcal.calibrators.targets import Targets
-from regcal.calibrators.thresholds import points_over
+from regcal.calibrators.thresholds import lengths_around, points_over
 from regcal.distributions import Distribution
 
 # So many rows are looked at.
@@ -210,7 +210,7 @@ def _averages(dist: Distribution, y: Array, root: float, points: Array, tails: T
     with np.errstate(all="ignore"):  # functions of users may overflow far out
         shares = dist.cdf(np.concatenate([points, tails.places])[np.newaxis, :])
     # E Y - y is the integral of 1(y <= t) - P(Y <= t)
-    excess = ((y[:, np.newaxis] <= points) - shares[:, : len(points)]) @ np.gradient(points)
+    excess = ((y[:, np.newaxis] <= points) - shares[:, : len(points)]) @ lengths_around(points)
     beyond = tails.beyond(shares[:, len(points) :])
     return Averages(
         float(excess.mean()),

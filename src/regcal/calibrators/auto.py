@@ -17,7 +17,7 @@ from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.judged import FEW_ROWS, Judged, averaged, best_spread
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.sinh_arcsinh import SinhArcsinhCalibrator
-from regcal.calibrators.stack import Prices, StackCalibrator
+from regcal.calibrators.stack import Prices, StackCalibrator, named_calibrators
 from regcal.calibrators.targets import Targets
 from regcal.covariates import Covariates
 from regcal.distributions import Distribution
@@ -163,7 +163,9 @@ class AutoCalibrator(Calibrator):
         """Whether a candidate looks at covariates."""
         if self.candidates is None:
             return True
-        return any(one.uses_covariates for _, one in checked_candidates(self.candidates))
+        return any(
+            one.uses_covariates for _, one in named_calibrators(self.candidates, "candidates")
+        )
 
     def __init__(
         self,
@@ -331,28 +333,8 @@ class AutoCalibrator(Calibrator):
         if self.candidates is None:
             candidates = default_candidates(with_covariates, few_rows)
         else:
-            candidates = checked_candidates(self.candidates)
+            candidates = named_calibrators(self.candidates, "candidates")
         return candidates
-
-
-def checked_candidates(candidates: Any) -> list[tuple[str, Calibrator]]:
-    """Return candidates of one's own, if they are pairs of different names and calibrators."""
-    pairs = list(candidates)
-    for pair in pairs:
-        if not (isinstance(pair, tuple | list) and len(pair) == 2):
-            msg = f"candidates must be pairs of a name and a calibrator, got {pair!r}."
-            raise TypeError(msg)
-        if not isinstance(pair[1], Calibrator):
-            msg = (
-                f"The candidate {pair[0]!r} is {pair[1]!r}, which is no calibrator. Pass an "
-                'object, such as regcal.get_calibrator("pit").'
-            )
-            raise TypeError(msg)
-    names = [name for name, _ in pairs]
-    if not names or len(set(names)) < len(names):
-        msg = f"candidates must have different names, and there must be one, got {names}."
-        raise ValueError(msg)
-    return [(name, one) for name, one in pairs]
 
 
 def default_candidates(

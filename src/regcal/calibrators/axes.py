@@ -52,7 +52,10 @@ class MapAxes(WithoutCaches):
             raise ValueError(msg)
         extra = _MARGIN * (targets.high - targets.low)
         ends = low, high = targets.support.ends
-        range_seen = max(targets.low - extra, low), min(targets.high + extra, high)
+        widened = targets.low - extra, targets.high + extra
+        range_seen = max(widened[0], low), min(widened[1], high)
+        if range_seen[0] == range_seen[1]:  # two values, both of them ends, meet at one place
+            range_seen = widened
         return cls(*range_seen, targets.axis if axis is None else axis, ends)
 
     @cached_property

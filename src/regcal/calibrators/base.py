@@ -279,14 +279,14 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
                 "Fit a calibrator with the same parameters."
             )
             raise ValueError(msg)
-        if observed.n_rows == 0:
-            msg = "There are no rows to learn from. Pass at least one batch."
-            raise ValueError(msg)
         self._forget()
         return self._learn_and_tell(observed, observed.n_possible)
 
     def _learn_and_tell(self, observed: Observed, n_possible: int) -> Self:
         """Learn from what was observed, and tell the caller's caller what is odd about it."""
+        if observed.n_rows == 0:
+            msg = "There are no rows to learn from. Pass at least one batch."
+            raise ValueError(msg)
         rows = observed.rows_at_hand
         refuse_censoring_beyond(rows)
         self.warn_of_impossible(n_possible, observed.n_rows, stacklevel=4)

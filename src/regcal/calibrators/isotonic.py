@@ -268,11 +268,12 @@ class IsotonicCalibrator(Calibrator):
         index, known = indices[which], observed.points[which]
         self.thresholds_, self.index_ = index.thresholds, index.index
         self.bandwidth_, self.marginal_bandwidth_ = widths.row, widths.all_rows
-        kernel = smoothing.kernel_for(index.counts(known), widths)
         share = _share_of_base(observed.targets.weights.sum())
 
         def learn(expected: list[Points]) -> Callable[[Distribution], Distribution]:
-            places, masses = isotonic_masses(Points.joined([known, *expected]), index)
+            points = Points.joined([known, *expected])
+            places, masses = isotonic_masses(points, index)
+            kernel = smoothing.kernel_for(index.counts(points), widths)
             self.table_ = IndexTable(index, places, masses @ kernel, share)
             return self.transform_latent
 
@@ -393,14 +394,16 @@ class Trial:
         if own.all():
             return None
         learnt, rows = rows.take(np.flatnonzero(~own)), rows.take(np.flatnonzero(own))
-        table = _first_table(index, learnt)
+        points = _first_points(index, learnt)
+        share = _share_of_base(learnt.weights.sum())
+        table = IndexTable(index, *isotonic_masses(points, index), share)
         segments = index.segments(rows)
         known = segments >= 0
         edges = np.concatenate([[-np.inf], index.thresholds, [np.inf]])
         low = np.where(known, edges[segments], rows.seen.lower)
         high = np.where(known, edges[segments + 1], rows.seen.upper)
         return cls(
-            index.counts(index.observe(learnt)),
+            index.counts(points),
             table.at(index.index_of(rows.dist)),
             segments[known],
             _covered(edges, low[~known], high[~known]),
@@ -420,14 +423,13 @@ class Trial:
         return float(self.weights @ np.log(np.maximum(mixed, np.finfo(float).tiny)))
 
 
-def _first_table(coordinates: IndexCoordinates, rows: HeldOut) -> IndexTable:
-    """Return a table whose unknown segments are as the base says."""
+def _first_points(coordinates: IndexCoordinates, rows: HeldOut) -> Points:
+    """Return points of which those of unknown segments are as the base says."""
     points = [coordinates.observe(rows)]
     if points[0].weights.sum() < rows.weights.sum():
         unknown = rows.take(np.flatnonzero(coordinates.segments(rows) < 0))
         points.append(coordinates.expected(unknown, unknown.dist))
-    share = _share_of_base(rows.weights.sum())
-    return IndexTable(coordinates, *isotonic_masses(Points.joined(points), coordinates), share)
+    return Points.joined(points)
 
 
 def _covered(edges: Array, low: Array, high: Array) -> Array:

@@ -17,7 +17,7 @@ from regcal.calibrators.scale import solve_scale
 from regcal.calibrators.stack import Objective, Prices, average_of
 from regcal.calibrators.support import Support
 from regcal.calibrators.targets import Targets
-from regcal.calibrators.thresholds import points_over
+from regcal.calibrators.thresholds import lengths_around, points_over
 from regcal.distributions import Transformed
 
 # With fewer rows an average must be clearly better than the simplest candidate that is not clearly
@@ -92,7 +92,7 @@ class Judged(WithoutCaches):
             own = [dist.cdf(points[np.newaxis, :]) for _, dist in parts]
             cdfs.append(np.concatenate(own)[order])
         rows = rows.take(places[order])
-        lengths = np.sqrt(np.gradient(points))
+        lengths = np.sqrt(lengths_around(points))
         labels = known_below(rows, points)
         return cls(np.stack(logs), np.stack(cdfs), labels, lengths, rows.weights, prices)
 

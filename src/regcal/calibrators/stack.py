@@ -1,6 +1,6 @@
 """Averages of calibrators, and the weights that suit rows none of them has learnt from."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -75,25 +75,27 @@ class StackCalibrator(Calibrator):
         self.step = step
 
     @property
+    def _parts(self) -> list[tuple[str, Calibrator]]:
+        return named_calibrators(self.calibrators, "calibrators")
+
+    @property
     def _needs_density(self) -> bool:  # type: ignore[override]
-        return any(part._needs_density for _, part in self.calibrators)
+        return any(part._needs_density for _, part in self._parts)
 
     @property
     def uses_covariates(self) -> bool:  # type: ignore[override]
         """Whether a part looks at covariates."""
-        return any(part.uses_covariates for _, part in self.calibrators)
+        return any(part.uses_covariates for _, part in self._parts)
 
     def _coordinates(self, targets: Targets) -> tuple[Coordinates, ...]:
-        return tuple(one for _, part in self.calibrators for one in part._coordinates(targets))
+        return tuple(one for _, part in self._parts for one in part._coordinates(targets))
 
     def _solve(self, observed: Observed) -> None:
-        if not 0 < self.spread < np.inf:
-            msg = f"spread must be positive and finite, got {self.spread}. 1 changes nothing."
-            raise ValueError(msg)
+        check_spread(self.spread)
         self.weights_ = self._checked_weights()
         self.parts_ = []
         start = 0
-        for _, part in self.calibrators:
+        for _, part in self._parts:
             own = given_support(clone(part), observed.targets.support)
             end = start + len(part._coordinates(observed.targets))
             self.parts_.append(own._learn(observed.part(own, range(start, end))))
@@ -115,6 +117,44 @@ class StackCalibrator(Calibrator):
     def _transform(self, dist: Distribution, covariates: Covariates | None) -> Distribution:
         parts = [part.transform_rows(dist, covariates) for part in self.parts_]
         return average_of(parts, self.weights_, self.spread)
+
+
+def named_calibrators(pairs: Any, name: str) -> list[tuple[str, Calibrator]]:
+    """Return calibrators with names of one's own, if they are pairs of different names and such.
+
+    Parameters
+    ----------
+    pairs : sequence of (str, Calibrator)
+    name : str
+        What they are called.
+    """
+    if isinstance(pairs, str) or not isinstance(pairs, Iterable):
+        msg = f"{name} must be pairs of a name and a calibrator, got {pairs!r}."
+        raise TypeError(msg)
+    named = list(pairs)
+    for pair in named:
+        if not (isinstance(pair, tuple | list) and len(pair) == 2):
+            msg = f"{name} must be pairs of a name and a calibrator, got {pair!r}."
+            raise TypeError(msg)
+        if not isinstance(pair[1], Calibrator):
+            msg = (
+                f"The calibrator {pair[0]!r} is {pair[1]!r}, which is none. Pass an object, such "
+                'as regcal.get_calibrator("pit").'
+            )
+            raise TypeError(msg)
+    names = [label for label, _ in named]
+    if not names or len(set(names)) < len(names):
+        msg = f"{name} must have different names, and there must be one, got {names}."
+        raise ValueError(msg)
+    return [(label, one) for label, one in named]
+
+
+def check_spread(spread: Any) -> None:
+    """Refuse a factor on the spread that is none."""
+    number = isinstance(spread, int | float | np.number) and not isinstance(spread, bool)
+    if not (number and 0 < spread < np.inf):
+        msg = f"spread must be a positive number, got {spread!r}. 1 changes nothing."
+        raise ValueError(msg)
 
 
 def average_of(parts: Sequence[Distribution], weights: Array, spread: float = 1.0) -> Distribution:

@@ -44,12 +44,20 @@ def dense_thresholds(targets: Targets, count: int) -> Array:
 
 
 def points_over(targets: Targets, support: Support) -> Array:
-    """Return points over the range of outcomes and, ever fewer, beyond it, within a support."""
+    """Return points over the range of outcomes and, ever fewer, beyond it, within a support.
+
+    Those of rounded outcomes lie between two values, where it is known of all on which side they
+    are: elsewhere, probability just between two values would be on the right side of both.
+    """
     width = targets.high - targets.low or 1.0
     inside = np.array([targets.low])
     if targets.low < targets.high:
         inside = dense_thresholds(targets, _N_POINTS)
     beyond = width * _BEYOND
     points = np.concatenate([inside[0] - beyond[::-1], inside, inside[-1] + beyond])
-    low, high = support.ends
-    return np.unique(np.clip(points, low, high))
+    return np.unique(support.within(points))
+
+
+def lengths_around(points: Array) -> Array:
+    """Return the lengths that points stand for; 1 for a single one."""
+    return np.gradient(points) if len(points) > 1 else np.ones(len(points))
