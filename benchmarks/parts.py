@@ -101,10 +101,6 @@ class Part:
             yield
 
 
-def as_observed(observed):
-    return observed
-
-
 def no_barrier(rows, start, axes):
     return gp_density.PathPoints(*np.empty((4, 0)))
 
@@ -122,10 +118,6 @@ PARTS = {
     "start": Part(
         "scales or PIT-recalibrates the base first, where that is worth its parameters",
         ((gp_steps, "choose_start", lambda outcomes, intervals: IDENTITY),),
-    ),
-    "weights": Part(
-        "limits what one outcome, however often repeated, counts for",
-        ((gp_threshold, "limited", as_observed), (gp_density, "limited", as_observed)),
     ),
     "tails": Part(
         "makes tails beyond all outcomes no heavier than a Pareto tail",

@@ -133,7 +133,6 @@ def test_a_sample_may_be_drawn_when_it_is_asked_for(n_rows, monkeypatch):
     assert len(later.all()) == FEW
     assert_array_equal(later.all().y, drawn.all().y)
     assert_array_equal(later.all().weights, drawn.all().weights)
-    assert_array_equal(later.own_weights, drawn.own_weights)
     assert later.faded(0.5).complete == drawn.faded(0.5).complete
     if n_rows > FEW:
         assert len(drawn.at_hand) == FEW

@@ -13,7 +13,6 @@ from sklearn.base import clone
 
 import regcal
 from regcal.calibrators import Observed, Targets, cells, held_out
-from regcal.calibrators.gp_steps import limited
 
 FEW = 150  # rows that are kept in tests of many rows
 MANY = 400  # more than that, and few enough for Gaussian processes to be quick
@@ -238,8 +237,8 @@ def test_rounded_targets_are_spread_in_cells_too(few_kept, name):
     )
 
 
-def test_an_outcome_that_rules_all_is_limited(few_kept):
-    """With half of the outcomes equal, the map is that of a fit which limits their weight."""
+def test_an_outcome_that_half_of_the_rows_share_is_one_in_cells_too(few_kept):
+    """The map is that of a fit to all rows."""
     rng = np.random.default_rng(0)
     y = np.where(rng.random(MANY) < 0.5, 0.0, rng.normal(size=MANY))
     dist = regcal.Normal(np.zeros(MANY), np.ones(MANY))
@@ -249,24 +248,6 @@ def test_an_outcome_that_rules_all_is_limited(few_kept):
     exact = exact_fit(make("gp-density"), dist, y).transform(dist[:1])
     grid = np.linspace(-2, 2, 9)[np.newaxis, :]
     assert_allclose(in_cells.cdf(grid), exact.cdf(grid), atol=0.08)
-
-
-def test_repeated_outcomes_count_less(few_kept):
-    """Rows that repeat a few hundred outcomes have the weight that a fit of all rows gives them."""
-    rng = np.random.default_rng(0)
-    loc, y = rng.normal(size=(2, 20))
-    pairs = rng.integers(0, 20, (2, 6000))
-    dist, y = regcal.Normal(loc[pairs[0]], np.ones(6000)), y[pairs[1]]
-    counted = observed_of(make("pit"), batches(dist, y, 1000))
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(held_out, "MAX_ROWS", 6000)
-        wanted = limited(observed_of(make("pit"), [(dist, y)])).points[0].weights.sum()
-
-    found = limited(counted).points[0].weights.sum()
-
-    assert wanted < 2200
-    # the kept rows are a part of the 400 distinct ones, whose weights differ
-    assert_allclose(found, wanted, rtol=0.15)
 
 
 def test_impossible_outcomes_are_left_out(few_kept):

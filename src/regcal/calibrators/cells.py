@@ -202,10 +202,6 @@ class Cells:
     def _merged(self, points: Points) -> Points:
         return points.merged(self.coordinates.cells(points)) if self.merging else points
 
-    def scaled(self, factor: float) -> "Cells":
-        """Return the points with their weights multiplied."""
-        return replace(self, parts=tuple(part.scaled(factor) for part in self.parts))
-
     def faded(self, factor: float) -> "Cells":
         """Return the points with their weights multiplied, without those that hardly count."""
         points = self.points().scaled(factor)

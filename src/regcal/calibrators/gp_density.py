@@ -23,7 +23,7 @@ from regcal.calibrators.cells import (
     target_cells,
 )
 from regcal.calibrators.gp_fitted import ProcessCalibrator, earlier_process
-from regcal.calibrators.gp_steps import IdentityPrior, Prior, fit_map_process, limited
+from regcal.calibrators.gp_steps import IdentityPrior, Prior, fit_map_process
 from regcal.calibrators.held_out import HeldOut, without_last_digits
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.targets import Targets
@@ -359,7 +359,6 @@ class DensityCalibrator(ProcessCalibrator):
     def _solve(self, observed: Observed) -> None:
         self.prior_ = IdentityPrior()
         self.axes_ = self.prior_.axes(observed.targets)
-        observed = limited(observed)
         outcomes, intervals, paths = observed.points
         self.start_ = self.prior_.start(outcomes, intervals)
         points = on_paths(paths, self.start_, self.axes_, observed.targets.resolution)

@@ -17,7 +17,6 @@ from regcal._validation import Array
 from regcal.calibrators.axes import LARGEST_PROBIT, MapAxes
 from regcal.calibrators.cells import Points
 from regcal.calibrators.held_out import HeldOut
-from regcal.calibrators.observed import Observed
 from regcal.calibrators.pit import solve_pit, without_gross_errors
 from regcal.calibrators.scale import solve_scale
 from regcal.calibrators.targets import Targets
@@ -48,8 +47,8 @@ _FUNCTIONS_PER_LENGTHSCALE = 2.3
 
 # Weak prior on the logarithms of sigma and the two length-scales: without signal the evidence is
 # flat, and short length-scales would only cost time.
-# benchmarks/PARTS.md, "hyper-prior": without it -0.004 nats with 40 rows, within 0.002 with all,
-# CRPS +7.0 % (gp-density, doctor visits), and fits take 1.1 to 1.3 times as long.
+# benchmarks/PARTS.md, "hyper-prior": without it -0.004 nats with 40 rows, up to -0.033 (gp-density,
+# ridership), within 0.003 with all, and fits take up to 1.3 times as long.
 _HYPER_PRIOR = HyperPrior(mean=(0.0, math.log(0.5), math.log(0.5)), sd=(1.5, 1.0, 1.0))
 
 # A search that begins where an earlier one ended begins with at least this log sigma: where there
@@ -58,20 +57,15 @@ _LEAST_START = (-2.0, -np.inf, -np.inf)
 
 # A map that loses more than this per row, on at most so many of its own rows, is dropped: what it
 # started from is left.
-# benchmarks/PARTS.md, "drop": acts in 13 of 320 fits; without it -0.580 nats (gpc, forest fires)
-# and CRPS +12.5 % (gp-density, doctor visits), but +0.109 nats (gpc, doctor visits).
+# benchmarks/PARTS.md, "drop": acts in 2 of 320 fits; without it -0.107 nats (gpc, ridership).
 _LARGEST_LOSS = 0.05
 _CHECKED_ROWS = 5000
-
-# No outcome counts for more than so many rows, or this share of all, whichever is more.
-# benchmarks/PARTS.md, "weights": changes none of 320 fits; it is for few rows, often repeated.
-_LARGEST_WEIGHT, _LARGEST_SHARE = 5.0, 0.05
 
 # Beyond all outcomes, tails are no heavier than a Pareto tail of this index: the mean excess over
 # a probit is at most the probit divided by the index less one. Outcomes further out than the
 # farthest probit do not make them heavier still.
-# benchmarks/PARTS.md, "tails": without it CRPS +12.6 % (gp-density, rain) and -0.032 nats (gpc,
-# wages in Ontario); with 40 rows +0.003 to +0.005 nats.
+# benchmarks/PARTS.md, "tails": without it -0.006 nats at most with all rows, and +0.007 to +0.008
+# with 40: it buys no score, but means and spreads of few rows that do not explode.
 _TAIL_INDEX = 4.0
 _FARTHEST_PROBIT = 20.0
 
@@ -79,32 +73,7 @@ _FARTHEST_PROBIT = 20.0
 _FADING_PROBIT = 3.0
 
 
-# ------------------------------------------------------------------------------------- 1. weights
-
-
-def limited(observed: Observed) -> Observed:
-    """Return the same with weights with which no single outcome, however often repeated, rules.
-
-    A map that may bend anywhere would otherwise put all its mass there.
-    """
-    rows = observed.rows
-    own = np.bincount(rows.distinct, observed.own_weights).astype(float)
-    total = np.bincount(rows.distinct, rows.weights).astype(float)
-    # an interval has a probability, which has a top, and may be as heavy as it is
-    exact = np.bincount(rows.distinct, rows.exact) > 0
-    limited, limit = total, np.inf
-    while (limited * exact).max() > (
-        limit := max(_LARGEST_WEIGHT, _LARGEST_SHARE * limited.sum())
-    ) * 1.001:
-        limited = np.where(exact, np.minimum(limited, limit), limited)
-    # together they count for at most five times their effective number (Kish, 1965); where a kept
-    # row stands for several, they have its own weight each
-    squares = np.where(exact, limited**2 * own / total, limited).sum()
-    most = _LARGEST_WEIGHT * limited.sum()
-    return observed.reweighted(most / max(squares, most) * (limited / total)[rows.distinct])
-
-
-# --------------------------------------------------------------------------------------- 2. start
+# --------------------------------------------------------------------------------------- 1. start
 
 
 def choose_start(outcomes: Points, intervals: Points) -> ProbitMap:
@@ -136,7 +105,7 @@ def total_gain(mapping: ProbitMap, outcomes: Points, intervals: Points) -> float
     return float(gain + intervals.weights @ between)
 
 
-# --------------------------------------------------------------------------------------- 3. prior
+# --------------------------------------------------------------------------------------- 2. prior
 
 
 @dataclass(frozen=True)
@@ -165,7 +134,7 @@ class IdentityPrior:
 
     def row_share(self, n_rows: float, n_thresholds: int) -> float:
         """Return less than 1 with fewer rows than thresholds, at each of which a row enters."""
-        # benchmarks/PARTS.md, "row share": without it -0.050 nats with 40 rows (16 of 20 sets)
+        # benchmarks/PARTS.md, "row share": without it -0.052 nats with 40 rows (15 of 20 sets)
         return min(1.0, n_rows / n_thresholds)
 
     def largest_sizes(self, n_rows: float) -> tuple[int, int]:
@@ -242,7 +211,7 @@ class FlatPrior:
 Prior = IdentityPrior | FlatPrior
 
 
-# ------------------------------------------------------------------------------------- 4. process
+# ------------------------------------------------------------------------------------- 3. process
 
 
 def fit_map_process(
@@ -278,7 +247,7 @@ def fit_map_process(
     )
 
 
-# ------------------------------------------------------------------------------------- 5. surface
+# ------------------------------------------------------------------------------------- 4. surface
 
 
 def averaged_table(
@@ -293,8 +262,8 @@ def averaged_table(
     t = np.linspace(*axes.places, int(np.clip(8 / s_scale, 32, 160)) + 1)
     grid = axes.probit_axis(u), axes.coordinate(t), prior.columns(u)[:, np.newaxis, :]
     mean, variance = process.mean_grid(*grid), process.variance_grid(*grid)
-    # benchmarks/PARTS.md, "averaging": without it -0.099 (gpc) and -0.080 nats (gp-density) with 40
-    # rows; with all rows within 0.002
+    # benchmarks/PARTS.md, "averaging": without it -0.101 (gpc) and -0.074 nats (gp-density) with 40
+    # rows, -0.005 and -0.002 with all
     eta = prior.link.average_probit(prior.mean(u)[:, np.newaxis] + mean, variance)
     return u, t, eta, variance
 
@@ -310,7 +279,7 @@ def faded_surface(u: Array, t: Array, eta: Array, axes: MapAxes) -> Surface:
     return Surface(u, t, h, (1.0, 1.0), axis=axes.axis, ends=axes.ends)
 
 
-# --------------------------------------------------------------------------------------- 6. check
+# --------------------------------------------------------------------------------------- 5. check
 
 
 def with_bounded_tails(surface: Surface, outcomes: Points, intervals: Points) -> Surface:

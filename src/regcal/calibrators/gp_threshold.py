@@ -26,7 +26,6 @@ from regcal.calibrators.gp_steps import (
     IdentityPrior,
     Prior,
     fit_map_process,
-    limited,
 )
 from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.labels import expected_below, known_below, learn_labels
@@ -225,7 +224,6 @@ class GPCalibrator(ProcessCalibrator):
             raise ValueError(msg)
         self.prior_ = _PRIORS[self.prior](Probit() if self.link is None else self.link)
         self.axes_ = self.prior_.axes(observed.targets)
-        observed = limited(observed)
         outcomes, intervals, pairs = observed.points
         coordinates = cast(PairCoordinates, observed.coordinates[2])
         self.thresholds_ = coordinates.thresholds

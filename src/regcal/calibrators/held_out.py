@@ -396,11 +396,6 @@ class Sample(WithoutCaches):
         (rows,) = whole.parts
         return rows if whole.complete else rows.reweighted(np.maximum(rows.weights, whole.dropped))
 
-    @property
-    def own_weights(self) -> Array:
-        """The weights of the rows themselves, in the order of `all`."""
-        return self._whole.parts[0].weights
-
     @cached_property
     def _whole(self) -> "Sample":
         """The rows that are kept, in one part."""

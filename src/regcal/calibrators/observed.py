@@ -150,11 +150,6 @@ class Observed(WithoutCaches):
         return self._cells is None and not self._waiting.parts
 
     @property
-    def own_weights(self) -> Array:
-        """The kept rows' own weights, which are less than those of what they stand for."""
-        return self._sample.own_weights
-
-    @property
     def modest_rows(self) -> HeldOut:
         """The kept rows as given, whose weights sum to no more than their number or the total."""
         rows = self.rows_as_given
@@ -195,20 +190,6 @@ class Observed(WithoutCaches):
         counted._cells, counted._n_possible = self._all_cells, self.n_possible
         counted._waiting = Waiting()
         return counted
-
-    def reweighted(self, factors: Array) -> Observed:
-        """Return the same with the weights of the kept rows multiplied.
-
-        All rows follow if the factors are equal. Else the kept rows stand for all.
-        """
-        rows = self.rows_as_given
-        changed = copy.copy(self._counted())  # without what was derived
-        if changed._cells is not None and np.ptp(factors) <= 1e-9 * factors.max():
-            changed._cells = tuple(cells.scaled(float(factors[0])) for cells in changed._cells)
-        elif changed._cells is not None:
-            rows, changed._cells = self.modest_rows, None
-        changed._sample = Sample((rows.reweighted(factors * rows.weights),))
-        return changed
 
     def part(self, calibrator: Calibrator, which: Sequence[int]) -> Observed:
         """Return what another calibrator would have observed, given which coordinates are its."""
