@@ -44,14 +44,15 @@ from regcal.gp.likelihood import LikelihoodTerm
 from regcal.maps import ProbitMap
 
 # Rounded targets are spread over their step by this rule (Gauss-Legendre with three nodes).
-# benchmarks/PARTS.md, "rounding": without it -0.067 nats and CRPS +4.8 % (doctor visits), but
-# +0.066 nats (affairs).
+# benchmarks/PARTS.md, "rounding": without it within 0.001 nats with all rows, -0.011 (concrete) with
+# 40.
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(3)
 _COARSE = 2e-3  # steps below this share of half the axis are as good as none
 
 # Where eta is asked to increase: on the paths of so many rows at so many targets. A small weight
 # rules out maps that fold back, without pushing slopes up where the density is truly low.
-# benchmarks/PARTS.md, "barrier": without it -0.078 nats and CRPS +16 %, in a quarter of the time.
+# benchmarks/PARTS.md, "barrier": without it -0.021 nats and CRPS +0.6 %, -0.044 and +2.3 % with 40
+# rows, in half of the time.
 _BARRIER_ROWS, _BARRIER_LEVELS = 24, 32
 _BARRIER_WEIGHT, _BARRIER_WIDTH = 0.03, 0.02
 

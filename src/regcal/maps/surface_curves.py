@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Ends = tuple[float | Array, float | Array]
 
 # Share of the base's own slope that a curve keeps at least.
-# benchmarks/PARTS.md, "slope": 1e-4 costs 0.008 nats (gpc) and 0.005 (gp-density); no set gains.
+# benchmarks/PARTS.md, "slope": 1e-4 costs 0.008 nats (gpc) and 0.001 (gp-density); no set gains.
 SMALLEST_SLOPE = 0.02
 
 # Knots on a row's path.
