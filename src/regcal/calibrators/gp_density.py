@@ -44,8 +44,8 @@ from regcal.gp.likelihood import LikelihoodTerm
 from regcal.maps import ProbitMap
 
 # Rounded targets are spread over their step by this rule (Gauss-Legendre with three nodes).
-# benchmarks/PARTS.md, "rounding": without it within 0.001 nats with all rows, -0.011 (concrete) with
-# 40.
+# benchmarks/PARTS.md, "rounding": without it within 0.001 nats with all rows; with 40, -0.011
+# (concrete).
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(3)
 _COARSE = 2e-3  # steps below this share of half the axis are as good as none
 
