@@ -22,6 +22,9 @@ from regcal.gp.search import EvidenceSearch
 
 __all__ = ["BasisWarning", "FittedProcess", "fit_process"]
 
+# How far from its mode a posterior may be that is only compared with another, in nats.
+_ROUGHLY = 0.1
+
 
 class BasisWarning(UserWarning):
     """The basis is too small for the length-scale that was found.
@@ -244,7 +247,7 @@ class GrowingFits:
             return None
         prior = ProcessPrior(basis, self.kernel, self.extra_variances)
         self.n_evaluations += 1
-        there = laplace_posterior(self.likelihood_for(basis), prior, halved)
+        there = laplace_posterior(self.likelihood_for(basis), prior, halved, tolerance=_ROUGHLY)
         more = there.log_evidence > process.posterior.log_evidence
         return (basis, halved) if more else None
 
