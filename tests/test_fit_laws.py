@@ -165,3 +165,19 @@ def test_order_of_rows_does_not_show(name, world, rng):
     grid = np.quantile(y, np.linspace(0.01, 0.99, 25))[np.newaxis]
     one, other = (fitted.transform(predict(base)[:20]).cdf(grid) for fitted in fits)
     assert_allclose(one, other, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", [*NAMES, "isotonic"])
+def test_a_far_origin_does_not_matter(name):
+    """With a million added to predictions and outcomes, probabilities are the same."""
+    rng = np.random.default_rng(3)
+    loc, scale = rng.normal(size=300), np.exp(0.3 * rng.normal(size=300))
+    y = loc + scale * (rng.gamma(2.0, size=300) - 2.0)
+    points = np.linspace(-3.0, 3.0, 13)[np.newaxis]
+
+    def probabilities(origin):
+        dist = regcal.Normal(origin + loc, scale)
+        fitted = regcal.get_calibrator(name).fit(dist, origin + y)
+        return fitted.transform(dist[:40]).cdf(origin + points)
+
+    assert_allclose(probabilities(1e6), probabilities(0.0), atol=1e-6)

@@ -181,7 +181,8 @@ def barrier_points(rows: HeldOut, start: ProbitMap, axes: MapAxes) -> PathPoints
     """Return points on the paths of representative rows, at which eta has to increase."""
     middle = start.inverse(np.full((1, 1), _NEXT_TO_MEDIAN))
     middles = rows.dist._evaluate("_from_probit", middle, True)
-    order = np.lexsort((rows.distinct, without_last_digits(middles)))
+    # from an end of the range, since digits are those of a number whatever the origin of y
+    order = np.lexsort((rows.distinct, without_last_digits(middles - axes.low)))
     share = np.cumsum(rows.weights[order]) / rows.weights.sum()
     levels = (np.arange(_BARRIER_ROWS) + 0.5) / _BARRIER_ROWS
     chosen = order[np.searchsorted(share, levels)]
