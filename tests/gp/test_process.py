@@ -8,9 +8,11 @@ from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process import kernels as exact_kernels
 
 from regcal.gp import (
+    RBF,
     BasisWarning,
     BinomialLikelihood,
     EvidenceSearch,
+    FittedProcess,
     HilbertBasis,
     Logit,
     Probit,
@@ -20,6 +22,7 @@ from regcal.gp import (
     fit_process,
     laplace_posterior,
 )
+from regcal.gp.process import GrowingFits
 
 LINKS = [Probit(), Logit()]
 
@@ -151,3 +154,26 @@ def test_hostile_transformation_data(offset):
     assert process.posterior.converged
     assert np.isfinite(process.posterior.log_evidence)
     assert np.all(np.isfinite(process.moments(x0, x1)))
+
+
+@pytest.mark.parametrize(("frequency", "found"), [(9.0, True), (1.0, False)])
+def test_half_the_length_scales_are_tried_on_a_larger_basis(rng, frequency, found):
+    """They are taken where labels vary faster than the basis, and nowhere else."""
+    x0, x1 = rng.uniform(-1, 1, (2, 4000))
+    truth = 1.5 * np.sin(frequency * x0) * np.cos(frequency * x1)
+    labels = (rng.normal(size=4000) < truth).astype(float)
+
+    def likelihood(basis):
+        return BinomialLikelihood(TensorDesign.values(basis, x0, x1), labels)
+
+    prior = ProcessPrior(HilbertBasis((10, 10)))
+    coarse = laplace_posterior(likelihood(prior.basis), prior, np.log([2.0, 0.35, 0.35]))
+    fits = GrowingFits(likelihood, RBF(), (), EvidenceSearch(), (32, 32), 2.5)
+    finer = fits.finer(FittedProcess(prior, coarse))
+
+    assert (finer is not None) == found
+    if finer is not None:
+        better = fits.finished(*finer)
+        assert min(better.basis.sizes) > 10
+        assert better.posterior.log_evidence > coarse.log_evidence + 5.0
+        assert fits.finer(better) is None
