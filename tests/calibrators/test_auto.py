@@ -12,6 +12,7 @@ from regcal import (
     ImpossibleOutcomesWarning,
     Normal,
     OneVsRestCalibrator,
+    Outcomes,
     PITCalibrator,
     ScaleCalibrator,
     SinhArcsinhCalibrator,
@@ -285,3 +286,18 @@ def test_without_a_comparison_the_reason_is_told(rng):
     assert light.explanation().endswith("whose weights sum to as much")
     with pytest.raises(NotFittedError):
         AutoCalibrator().explanation()
+
+
+def test_censored_rows_do_not_speak_for_the_model(rng):
+    """Below a limit only outcomes above it are known, and a model that is too high looks right."""
+    n = 800
+    mean = rng.uniform(2.0, 6.0, n)
+    time = rng.weibull(1.3, n) * mean
+    limit = np.quantile(time, 0.6)
+    dist = Normal(mean, 2.0)
+    seen = Outcomes.left_censored(np.maximum(time, limit), time > limit)
+
+    above = AutoCalibrator().fit(dist, seen).transform(dist).sf(limit).mean()
+
+    assert dist.sf(limit).mean() > 0.5
+    assert_allclose(above, 0.4, atol=0.05)

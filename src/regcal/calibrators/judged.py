@@ -64,7 +64,7 @@ class Judged(WithoutCaches):
     labels : ndarray of shape (n_rows, n_points)
         Whether outcomes are at most there; NaN where nobody knows.
     lengths : ndarray of shape (n_points,)
-        Roots of the lengths that points stand for.
+        Roots of the lengths that points stand for; 0 where not all labels are known.
     weights : ndarray of shape (n_rows,)
     prices : Prices
     """
@@ -92,8 +92,10 @@ class Judged(WithoutCaches):
             own = [dist.cdf(points[np.newaxis, :]) for _, dist in parts]
             cdfs.append(np.concatenate(own)[order])
         rows = rows.take(places[order])
-        lengths = np.sqrt(lengths_around(points))
         labels = known_below(rows, points)
+        # what is known of some rows alone depends on their outcomes, and would favour what is wrong
+        known = ~np.isnan(labels).any(axis=0)
+        lengths = np.sqrt(lengths_around(points)) * known
         return cls(np.stack(logs), np.stack(cdfs), labels, lengths, rows.weights, prices)
 
     @cached_property
