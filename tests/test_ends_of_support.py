@@ -291,13 +291,16 @@ def test_custom_density_at_an_offset(spread):
     "name", ["scale", "pit", "isotonic", "e-beta", "gpc", "gp-density", "auto"]
 )
 @pytest.mark.parametrize("share", [0.92, 0.5])
-def test_two_values_that_are_both_ends_have_their_shares(name, share, rng):
-    """Of zeros and ones nothing is seen but on which side of one place they are."""
+@pytest.mark.parametrize("step", [1, None])
+def test_two_values_that_are_both_ends_have_their_shares(name, share, step, rng):
+    """Of zeros and ones nothing is seen but on which side they are, told of a step or not."""
     y = (rng.random(400) < share).astype(float)
     dist = regcal.Normal(np.full(400, share) + 0.05 * rng.normal(size=400), 0.4)
 
-    new = regcal.get_calibrator(name, support=(0, 1), step=1).fit(dist, y).transform(dist)
+    new = regcal.get_calibrator(name, support=(0, 1), step=step).fit(dist, y).transform(dist)
 
     # one factor cannot move the median
     assert_allclose(new.cdf(0.0).mean(), 1.0 - y.mean(), atol=0.2 if name == "scale" else 0.05)
     assert_allclose(new.cdf(1.0), 1.0)
+    if name != "scale":
+        assert_allclose(new.mass(1.0).mean(), y.mean(), atol=0.05)

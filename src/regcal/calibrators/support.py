@@ -53,7 +53,8 @@ class Support:
     @property
     def ends(self) -> tuple[float, float]:
         """The outermost thresholds that tell outcomes apart."""
-        return self.low + 0.5 * self.step, self.high - 0.5 * self.step
+        half = 0.0 if self.smooth else 0.5 * self.step
+        return self.low + half, self.high - half
 
     def check(self, outcomes: Outcomes, numbers: np.ndarray | None = None) -> None:
         """Refuse outcomes that cannot be seen through it.
@@ -110,6 +111,9 @@ class Support:
         if self.step > 0:
             lower = (np.round(lower / self.step) - 0.5) * self.step
             upper = (np.round(upper / self.step) + 0.5) * self.step
+        if self.smooth:  # predictions have their masses at the ends themselves
+            upper = np.where(outcomes.upper <= self.low, self.low, upper)
+            lower = np.where(outcomes.lower >= self.high, self.high, lower)
         return Outcomes.unchecked(
             np.where(at_low, -np.inf, lower), np.where(at_high, np.inf, upper)
         )
