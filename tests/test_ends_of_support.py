@@ -287,9 +287,7 @@ def test_custom_density_at_an_offset(spread):
     assert_allclose(dist.pdf(1e9 + np.array([[0.0, spread]])), wanted, rtol=1e-3)
 
 
-@pytest.mark.parametrize(
-    "name", ["scale", "pit", "isotonic", "e-beta", "gpc", "gp-density", "auto"]
-)
+@pytest.mark.parametrize("name", ["pit", "isotonic", "e-beta", "gpc", "gp-density", "auto"])
 @pytest.mark.parametrize("share", [0.92, 0.5])
 @pytest.mark.parametrize("step", [1, None])
 def test_two_values_that_are_both_ends_have_their_shares(name, share, step, rng):
@@ -299,8 +297,5 @@ def test_two_values_that_are_both_ends_have_their_shares(name, share, step, rng)
 
     new = regcal.get_calibrator(name, support=(0, 1), step=step).fit(dist, y).transform(dist)
 
-    # one factor cannot move the median
-    assert_allclose(new.cdf(0.0).mean(), 1.0 - y.mean(), atol=0.2 if name == "scale" else 0.05)
-    assert_allclose(new.cdf(1.0), 1.0)
-    if name != "scale":
-        assert_allclose(new.mass(1.0).mean(), y.mean(), atol=0.05)
+    assert_allclose(new.mass(0.0).mean(), 1.0 - y.mean(), atol=0.05)
+    assert_allclose(new.mass(1.0).mean(), y.mean(), atol=0.05)
