@@ -35,7 +35,7 @@ _METHODS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 # With fewer rows than `FEW_ROWS`, maps of two and of four numbers are candidates as well, which ask
 # little of them.
-_OFFEW_ROWS: tuple[tuple[str, Calibrator], ...] = (
+_OF_FEW_ROWS: tuple[tuple[str, Calibrator], ...] = (
     ("location-scale", SinhArcsinhCalibrator(shape=False)),
     ("sinh-arcsinh", SinhArcsinhCalibrator()),
 )
@@ -68,7 +68,8 @@ class CandidateScore:
     log_score : float
         Mean log density of the outcomes; NaN if nothing was compared.
     crps : float
-        Mean CRPS of the outcomes, over that of the first candidate.
+        Mean CRPS of the outcomes, over that of the first candidate, as far as it is known of all
+        rows on which side of a threshold they are; 0 where censored rows leave none.
     behind : float
         By how much it is worse than the best candidate, in nats, each with 1 % of all; by CRPS
         alone, in CRPS of the first candidate.
@@ -368,7 +369,7 @@ def default_candidates(
         for name, options in (*_METHODS, *(_OF_COVARIATES if with_covariates else ()))
         if name in known
     ]
-    return [*named[:2], *_OFFEW_ROWS, *named[2:]] if few_rows else named
+    return [*named[:2], *_OF_FEW_ROWS, *named[2:]] if few_rows else named
 
 
 def _table(names: Sequence[str], judged: Judged, weights: Array) -> list[CandidateScore]:
