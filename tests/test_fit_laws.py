@@ -167,7 +167,9 @@ def test_order_of_rows_does_not_show(name, world, rng):
     assert_allclose(one, other, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["scale", "pit", "e-beta", "gpc", "gp-density", "isotonic"])
+@pytest.mark.parametrize(
+    "name", ["scale", "pit", "e-beta", "gpc", "gp-density", "isotonic", "conditional"]
+)
 def test_a_far_origin_does_not_matter(name):
     """With a million added to predictions and outcomes, probabilities are the same."""
     rng = np.random.default_rng(3)

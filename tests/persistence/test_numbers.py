@@ -158,7 +158,8 @@ def conditional(part, known=None, **changes):
     """Return a calibrator with this correction, and columns that it has read."""
     cal = regcal.ConditionalCalibrator(with_prediction=False)
     known = {"age": [1.0], "kind": ["a"]} if known is None else known
-    return spoiled(cal, correction_=part, columns_=Covariates.of(known)[:0], **changes)
+    columns = Covariates.of(known)[:0]
+    return spoiled(cal, correction_=part, columns_=columns, origin_=0.0, **changes)
 
 
 def boosted(n_columns, smallest=0.1):

@@ -93,6 +93,9 @@ class ConditionalCalibrator(Calibrator):
         Location and spread as functions of covariates.
     calibrator_ : Calibrator
         What comes after, fitted.
+    origin_ : float
+        The smallest outcome, from which predicted medians are told apart: not from 0, which may be
+        far from all of them.
 
     Notes
     -----
@@ -138,7 +141,7 @@ class ConditionalCalibrator(Calibrator):
         return scores[self.learner_] - scores["none"]
 
     def _solve(self, observed: Observed) -> None:
-        support = observed.targets.support
+        support, self.origin_ = observed.targets.support, observed.targets.low
         rows = observed.modest_rows.merged()
         n_folds = _N_FOLDS if len(rows) < _MANY_ROWS else _N_FOLDS_OF_MANY
         rows, folds = deal(rows, n_folds, self.random_state, support)
@@ -177,11 +180,12 @@ class ConditionalCalibrator(Calibrator):
     def _columns(self, dist: Distribution, covariates: Covariates | None) -> Covariates | None:
         """Return the covariates, and those that the predictions themselves are."""
         known = () if covariates is None else covariates.columns
+        columns = tuple(map(_without_last_digits, known))
         if self.with_prediction:
-            own = _of_prediction(dist)
+            own = _of_prediction(dist, self.origin_)
             _check_names(known, own)
-            known = (*known, *own)
-        return Covariates(tuple(map(_without_last_digits, known))) if known else None
+            columns += own
+        return Covariates(columns) if columns else None
 
     def _new_calibrator(self) -> Calibrator:
         """Return a calibrator for what a correction leaves, not fitted."""
@@ -256,10 +260,10 @@ def _without_last_digits(column: Column) -> Column:
     return replace(column, values=np.where(column.missing, np.nan, rounded))
 
 
-def _of_prediction(dist: Distribution) -> tuple[Column, Column]:
+def _of_prediction(dist: Distribution, origin: float) -> tuple[Column, Column]:
     """Return median and spread of predictions as covariates; those of each row alone."""
     low, median, high = dist.from_probit(np.array([[-1.0, 0.0, 1.0]])).T
     return (
-        Column("predicted median", "number", median),
-        Column("predicted spread", "number", 0.5 * (high - low)),
+        Column("predicted median", "number", origin + without_last_digits(median - origin)),
+        Column("predicted spread", "number", without_last_digits(0.5 * (high - low))),
     )

@@ -393,6 +393,7 @@ RULES: dict[type, dict[str, Check]] = {
         "learner_": Instance(str),
         "correction_": Either(nothing, Instance(Correction)),
         "calibrator_": Instance(Calibrator),
+        "origin_": Number(),
     },
     AutoCalibrator: {
         "calibrator_": Instance(Calibrator),
