@@ -334,6 +334,18 @@ def test_bad_settings_are_refused_by_fit(problem):
         cal.fit(NORMAL, [0.0, 1.0, 2.0])
 
 
+@pytest.mark.parametrize("name", ["auto", "conditional"])
+@pytest.mark.parametrize(("state", "error"), [("abc", TypeError), (-1, ValueError)])
+def test_bad_random_states_are_refused(name, state, error):
+    """What cannot seed a generator is named, with what can."""
+    rng = np.random.default_rng(0)
+    dist = regcal.Normal(np.zeros(40), 1.0)
+    cal = regcal.get_calibrator(name, random_state=state)
+
+    with refuses("random_state must be a whole number", repr(state), error=error):
+        cal.fit(dist, rng.normal(size=40))
+
+
 def test_unknown_names_are_refused():
     """The message lists the names there are."""
     with refuses("no calibrator 'betta'", "Known names", "e-beta"):

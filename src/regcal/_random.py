@@ -9,7 +9,14 @@ def as_generator(random_state: RandomState) -> np.random.Generator:
     """Return a generator; a `RandomState` seeds one and moves on."""
     if isinstance(random_state, np.random.RandomState):
         random_state = random_state.randint(np.iinfo(np.int32).max)
-    return np.random.default_rng(random_state)
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        msg = (
+            "random_state must be a whole number of at least 0, a random generator of NumPy, or "
+            f"None, got {random_state!r}."
+        )
+        raise type(error)(msg) from error
 
 
 def child_generator(random_state: RandomState) -> np.random.Generator:

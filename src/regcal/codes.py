@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from regcal._random import as_generator
 from regcal._validation import Array, as_float_array
 
 # Logs of masses are cut here: beyond, a map has long reached its limit.
@@ -96,7 +97,7 @@ class DenseCode:
                 f"least {n_segments - 1}, or None."
             )
             raise ValueError(msg)
-        rng = np.random.default_rng(self.random_state)
+        rng = as_generator(self.random_state)
         while True:
             rows = [_random_half(rng, n_segments) for _ in range(n_unions)]
             if tells_apart(matrix := np.array(rows)):

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from regcal._caching import WithoutCaches
+from regcal._random import as_generator
 from regcal._validation import Array, check_weights
 from regcal.calibrators.support import UNBOUNDED, Support
 from regcal.covariates import Covariates
@@ -499,7 +500,7 @@ def deal(
     units, grouped = rows.distinct, rows.groups is not None and np.ptp(rows.groups) > 0
     if grouped:
         units = np.unique(np.asarray(rows.groups), return_inverse=True)[1]
-    random = np.random.default_rng(seed)
+    random = as_generator(seed)
     folds = (random.permutation(int(units.max()) + 1) % n_folds)[units]
     if grouped:
         return rows, folds

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from regcal._random import as_generator
 from regcal._validation import Array
 from regcal.distributions import Distribution
 from regcal.metrics._inputs import checked_outcomes
@@ -184,7 +185,7 @@ def _pairs(
 ) -> tuple[Array, np.ndarray]:
     """Return predicted probability, threshold and event of some pairs of row and threshold."""
     n_pairs = len(outcomes) * len(thresholds)
-    rng = np.random.default_rng(random_state)
+    rng = as_generator(random_state)
     chosen = rng.choice(n_pairs, size=min(max_points, n_pairs), replace=False)
     rows, columns = chosen // len(thresholds), thresholds[chosen % len(thresholds)]
     happened = outcomes.upper[rows] <= columns
