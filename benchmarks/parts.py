@@ -47,7 +47,6 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 import regcal
 from regcal.calibrators import gp_density, gp_steps, gp_threshold
 from regcal.calibrators.gp_steps import IdentityPrior
-from regcal.calibrators.targets import Targets
 from regcal.gp import FittedProcess
 from regcal.gp import process as gp_process
 from regcal.maps import surface, surface_curves
@@ -123,7 +122,6 @@ PARTS = {
         "makes tails beyond all outcomes no heavier than a Pareto tail",
         ((gp_steps, "with_bounded_tails", lambda surface, outcomes, intervals: surface),),
     ),
-    "rounding": Part("spreads rounded targets over their step", ((Targets, "resolution", 0.0),)),
     "barrier": Part(
         "asks the map to increase where there are no outcomes",
         ((gp_density, "barrier_points", no_barrier),),

@@ -49,14 +49,9 @@ def test_ends_are_none_where_intervals_lie_beyond(n_rows, rng):
     assert found(above, piled) == (-1.0, np.inf)
 
 
-def test_targets_know_their_rounding(rng):
-    """The step of rounded outcomes is found; continuous ones have next to none."""
-    y = rng.normal(size=20_000)
-
-    assert_allclose(Targets.of(np.round(y, 2)).resolution, 0.01)
-    assert Targets.of(y).resolution == 0.0
-    assert Targets.of([3.0, 3.0]).resolution == 0.0
-    assert Targets.of(y[:2], [1.0, 0.0]).values.tolist() == [y[0]]
+def test_rows_of_weight_0_are_no_targets():
+    """Only outcomes that count are kept."""
+    assert Targets.of([1.5, 0.5], [1.0, 0.0]).values.tolist() == [1.5]
 
 
 def test_last_digits_are_no_gaps(rng):
@@ -64,7 +59,8 @@ def test_last_digits_are_no_gaps(rng):
     y = np.round(rng.normal(size=500), 1)
     noisy = y * (1 + rng.integers(-1, 2, 500) * 2.0**-52)
 
-    assert_allclose(Targets.of(noisy).resolution, Targets.of(y).resolution)
+    for values in (y, noisy):
+        assert_allclose(Targets.of(values).seen_through(None, "auto").support.step, 0.1)
 
 
 @pytest.mark.parametrize("offset", [0.0, -3.0, 1e7])

@@ -43,12 +43,6 @@ from regcal.gp.binomial import BinomialObservations
 from regcal.gp.likelihood import LikelihoodTerm
 from regcal.maps import ProbitMap
 
-# Rounded targets are spread over their step by this rule (Gauss-Legendre with three nodes).
-# benchmarks/PARTS.md, "rounding": without it within 0.001 nats with all rows; with 40, -0.011
-# (concrete).
-_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(3)
-_COARSE = 2e-3  # steps below this share of half the axis are as good as none
-
 # Where eta is asked to increase: on the paths of so many rows at so many targets. A small weight
 # rules out maps that fold back, without pushing slopes up where the density is truly low.
 # benchmarks/PARTS.md, "barrier": without it -0.021 nats and CRPS +0.6 %, -0.044 and +2.3 % with 40
@@ -138,24 +132,20 @@ class AxisPoints:
         return TensorDesign.slopes(basis, self.x, self.s, self.along, columns)
 
 
-def on_paths(points: Points, start: ProbitMap, axes: MapAxes, step: float) -> PathPoints:
-    """Return outcomes on the axes, after the start map, spread over their rounding step if any.
+def on_paths(points: Points, start: ProbitMap, axes: MapAxes) -> PathPoints:
+    """Return outcomes on the axes, after the start map.
 
     From its outcome on, a path is continued as a straight line in the base's probit: that of a
     normal distribution.
     """
-    u, t, log_spread = points.values[:, :, np.newaxis]
-    weights = points.weights[:, np.newaxis]
+    u, t, log_spread = points.values
     with np.errstate(over="ignore"):
         spread = np.exp(log_spread)
-    if step * axes.target_axis_slope(t).max(initial=0.0) >= _COARSE:
-        shifts = 0.5 * step * _NODES
-        u, t, weights = u + shifts / spread, t + shifts, weights * (0.5 * _NODE_WEIGHTS)
     image, slope = start.image_and_slope(u)
     low, high = start.inverse(np.array([-LARGEST_PROBIT, LARGEST_PROBIT]))
     exits = t + (np.where(u < 0, low, high) - u) * spread
     with np.errstate(over="ignore"):
-        return placed(image, t, spread / slope, exits, weights, axes)
+        return placed(image, t, spread / slope, exits, points.weights, axes)
 
 
 def placed(
@@ -328,11 +318,6 @@ class DensityCalibrator(ProcessCalibrator):
     process_ : regcal.gp.FittedProcess
         Basis and posterior.
 
-    Notes
-    -----
-    Targets that were rounded to a step (ties) count as spread evenly over that step, so that the
-    density neither grows without bound at the values nor vanishes between them.
-
     Examples
     --------
     >>> import numpy as np
@@ -363,7 +348,7 @@ class DensityCalibrator(ProcessCalibrator):
         self.axes_ = self.prior_.axes(observed.targets)
         outcomes, intervals, paths = observed.points
         self.start_ = self.prior_.start(outcomes, intervals)
-        points = on_paths(paths, self.start_, self.axes_, observed.targets.resolution)
+        points = on_paths(paths, self.start_, self.axes_)
         if len(points.u) > _MAX_POINTS:
             points = points.merged()
         barrier = barrier_points(observed.rows, self.start_, self.axes_)

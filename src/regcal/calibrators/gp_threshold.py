@@ -61,12 +61,9 @@ class PairCoordinates:
     Parameters
     ----------
     thresholds : ndarray
-    resolution : float
-        A target that is known only up to this rounding step counts as spread over it.
     """
 
     thresholds: Array
-    resolution: float
 
     @property
     def points_per_row(self) -> int:
@@ -81,12 +78,7 @@ class PairCoordinates:
         values = np.empty((2, len(rows), self.points_per_row))
         self._probits(rows.dist, out=values[0])
         below, y = values[1], rows.y[:, np.newaxis]
-        # benchmarks/PARTS.md, "rounding": without it within 0.003 nats with all rows, -0.009
-        # (concrete) with 40
-        if self.resolution > 0:
-            np.clip((self.thresholds - y) / self.resolution + 0.5, 0.0, 1.0, out=below)
-        else:
-            np.less_equal(y, self.thresholds, out=below)
+        np.less_equal(y, self.thresholds, out=below)
         if rows.exact.all():
             return Points.of_pairs(rows.weights, values)
         some = np.flatnonzero(~rows.exact)
@@ -211,12 +203,10 @@ class GPCalibrator(ProcessCalibrator):
         self.step = step
 
     def _coordinates(self, targets: Targets) -> tuple[Coordinates, ...]:
-        thresholds = targets.thresholds(self.thresholds)
-        resolution = 0.0 if targets.support.step > 0 else targets.resolution
         return (
             OutcomeCoordinates(),
             IntervalCoordinates.over(targets),
-            PairCoordinates(thresholds, resolution),
+            PairCoordinates(targets.thresholds(self.thresholds)),
         )
 
     def _solve(self, observed: Observed) -> None:

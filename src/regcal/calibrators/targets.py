@@ -220,15 +220,6 @@ class Targets(WithoutCaches):
         return float(step) if np.abs(steps - np.round(steps)).max() < 1e-6 else 0.0
 
     @property
-    def resolution(self) -> float:
-        """The distance between neighbouring values of rounded outcomes, 0 if there is none.
-
-        The tenth percentile of the gaps between distinct values: the step of a rounded outcome,
-        next to nothing for a continuous one.
-        """
-        return float(np.quantile(self._gaps, 0.1)) if len(self._gaps) else 0.0
-
-    @property
     def _gaps(self) -> Array:
         """Distances of neighbouring values, but for those that differ in their last digits.
 
