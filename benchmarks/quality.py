@@ -17,11 +17,11 @@ covariates as well:
 "CalibratedRegressorCV" is given the model and the same rows, and decides by itself how many folds
 there are, and whether their models are averaged.
 
-Our methods are told of counts (`step="auto"`), the model as it is among them, as EasyUQ's discrete
-distributions are. Log scores and CRPS are those of `regcal`: where outcomes pile up at an end, it
-is a point mass for all. Of other targets with ties (one value in 2 % of the rows or more), the log
-score is that of the probability within half a step of the outcome, over the step, and PIT values
-are drawn from there.
+Our methods are told of counts and other few multiples of a step (`step="auto"`), the model as it is
+among them: EasyUQ's discrete distributions lie on them as well. Log scores and CRPS are those of
+`regcal`: where outcomes pile up at an end, it is a point mass for all. Of other targets with ties
+(one value in 2 % of the rows or more), the log score is that of the probability within half a step
+of the outcome, over the step, and PIT values are drawn from there.
 Peers: isotonic distributional regression on the predicted mean (EasyUQ, smooth and discrete) and
 crepes' conformal predictive systems, plain and normalised.
 
@@ -51,7 +51,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold
 
 import regcal
-from regcal.calibrators import Support, Targets
+from regcal.calibrators import Targets
 
 HERE = Path(__file__).parent
 FOLDER, PAGE = HERE / ".quality", HERE / "QUALITY.md"
@@ -131,16 +131,10 @@ class Cell:
         return cls(held_out_dist, X[past], y[past], after, X[new], y[new], step_of_ties(y))
 
     @property
-    def support(self) -> Support:
-        """Ends at which the outcomes pile up."""
-        return Targets.of(self.past_y).seen_through("auto", None).support
-
-    @property
     def options(self) -> dict[str, Any]:
-        """What all our methods are told of the outcomes: that counts are counts."""
-        y = self.past_y
-        counts = self.step == 1 and y.min() == 0 and np.array_equal(y, np.round(y))
-        return {"step": "auto"} if counts else {}
+        """What all our methods are told of the outcomes: that they are multiples of a step."""
+        support = Targets.of(self.past_y).seen_through("auto", None).support
+        return {"step": "auto"} if support.step > 0 else {}
 
     def scored(self, dist: regcal.Distribution) -> dict[str, np.ndarray]:
         """Return log score, CRPS, randomised PIT and mean of each new row."""
@@ -404,8 +398,9 @@ def page(found: dict, sets: list[str], bases: list[str]) -> str:
         f"{' '.join(map(repr, bases))} --write` on {date.today()} with regcal "
         f"{regcal.__version__}. Choices were made on `choose` and `paper` (some 45 "
         "rules for what `auto` takes, four maps of averages, six ways to choose isotonic's second "
-        "bandwidth); of `report`, NOx was looked at for one of them, and that "
-        "folds follow groups here came after the coverage of storms was seen. Gains over the "
+        "bandwidth); of `report`, NOx was looked at for one of them. That folds follow groups here, "
+        "and that all our methods are told of steps other than those of counts, came after "
+        "coverage and CRPS of storms were seen. Gains over the "
         "uncalibrated model (`identity`, seen through the same ends of the support): nats of log "
         "score, and CRPS in per cent, where less is better. *Far behind*: by two standard errors "
         "and by 0.02 nats or 1 % of CRPS; *behind*: by one standard error. *Coverage off*: 90 % "
