@@ -398,7 +398,7 @@ def page(found: dict, sets: list[str], bases: list[str]) -> str:
         f"{' '.join(map(repr, bases))} --write` on {date.today()} with regcal "
         f"{regcal.__version__}. Choices were made on `choose` and `paper` (some 45 "
         "rules for what `auto` takes, four maps of averages, six ways to choose isotonic's second "
-        "bandwidth); of `report`, NOx was looked at for one of them. That folds follow groups here, "
+        "bandwidth); of `report`, NOx was looked at for one of them. That folds follow groups, "
         "and that all our methods are told of steps other than those of counts, came after "
         "coverage and CRPS of storms were seen. Gains over the "
         "uncalibrated model (`identity`, seen through the same ends of the support): nats of log "
