@@ -242,7 +242,7 @@ class TensorDesign:
 
     def _at_points(self, rows: NDArray) -> NDArray:
         """Return the row of each observation's level."""
-        return rows if len(self.levels) == len(self.points) else rows[self.level_of]
+        return rows if len(self.levels) == len(self.points) else rows.take(self.level_of, axis=0)
 
     def _matrix(self, coefficients: NDArray) -> NDArray:
         """Return the coefficients of the basis functions as a matrix."""

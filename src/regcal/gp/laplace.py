@@ -363,10 +363,10 @@ def laplace_posterior(
 def _whitened_guesses(
     start: LaplacePosterior, theta: NDArray, active: NDArray
 ) -> tuple[NDArray, ...]:
-    """Return guesses at the whitened mode: extrapolated to theta, and as it was."""
+    """Return guesses at the whitened mode: as it was, and extrapolated to theta."""
     whitened = start.coefficients[start.active] / start.scale
     guesses = []
-    for guess in (whitened + start.sensitivity @ (theta - start.theta), whitened):
+    for guess in (whitened, whitened + start.sensitivity @ (theta - start.theta)):
         full = np.zeros(len(start.coefficients))
         full[start.active] = guess
         guesses.append(full[active])
