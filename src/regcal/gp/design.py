@@ -268,6 +268,11 @@ class TensorDesign:
     def _n_extra(self) -> int:
         return self.extra.shape[1]
 
+    @cached_property
+    def _changing_extra(self) -> NDArray:
+        """The numbers of the extra columns that are not 0, as that of the slope of a constant."""
+        return np.flatnonzero(self.extra.any(axis=0))
+
     def _matrix(self, coefficients: NDArray) -> NDArray:
         """Return the coefficients of the basis functions as a matrix."""
         flat = coefficients[self._n_extra :]
@@ -313,7 +318,7 @@ class TensorDesign:
     def gram(self, weights: NDArray) -> NDArray:
         """Return the weighted normal matrix."""
         n_extra, blocks = self._n_extra, self._gram_blocks(weights)
-        full = np.empty((self.n_coefficients,) * 2)
+        full = np.zeros((self.n_coefficients,) * 2)
         inner = full[n_extra:, n_extra:]
         if self.active is None:
             # Splitting axes makes a view, so the blocks are written in place.
@@ -321,7 +326,7 @@ class TensorDesign:
         else:
             square = blocks.reshape((self.basis.n_functions,) * 2)
             inner[...] = square[np.ix_(self.active, self.active)]
-        for k in range(n_extra):
+        for k in self._changing_extra:
             full[k] = full[:, k] = self.adjoint(weights * self.extra[:, k])
         return full
 
@@ -353,7 +358,7 @@ class TensorDesign:
             rows = self.tables.at_points(waves[1] @ series.T)
             scale = one.scale * two.scale * (1.0 if one is two else 2.0)
             total = total + scale * np.einsum("ij,ij->i", waves[0], rows)
-        for k in range(n_extra):
+        for k in self._changing_extra:
             cross = np.concatenate([np.zeros(n_extra), covariance[k, n_extra:]])
             total = total + 2.0 * self.extra[:, k] * self.predict(cross)
         return np.maximum(total, 0.0)
