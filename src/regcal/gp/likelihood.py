@@ -81,6 +81,7 @@ class Term:
         self.observations = observations
         self._constant_gram: NDArray | None = None
         self._last_predictor: tuple[NDArray, NDArray] | None = None
+        self._last_derivatives: tuple[NDArray, Derivatives] | None = None
 
     @property
     def n_coefficients(self) -> int:
@@ -93,7 +94,7 @@ class Term:
 
     def evaluate(self, coefficients: NDArray) -> Evaluation:
         """Return the log-likelihood, its gradient and its negative Hessian."""
-        at = self.observations.derivatives(self._predictor(coefficients))
+        at = self._derivatives(coefficients)
         gradient = self.design.adjoint(at.first)
         return Evaluation(float(at.value.sum()), gradient, self._gram(at.second))
 
@@ -101,7 +102,7 @@ class Term:
         """Return the gradient of trace(covariance @ neg_hessian) in the coefficients."""
         if self.observations.constant_curvature:
             return np.zeros(self.n_coefficients)
-        at = self.observations.derivatives(self._predictor(coefficients))
+        at = self._derivatives(coefficients)
         return -self.design.adjoint(at.third * self.design.quadratic(covariance))
 
     def _predictor(self, coefficients: NDArray) -> NDArray:
@@ -113,6 +114,13 @@ class Term:
         predictor = self.design.predict(coefficients)
         self._last_predictor = (coefficients, predictor)
         return predictor
+
+    def _derivatives(self, coefficients: NDArray) -> Derivatives:
+        """Return the pointwise derivatives at coefficients."""
+        predictor = self._predictor(coefficients)
+        if self._last_derivatives is None or self._last_derivatives[0] is not predictor:
+            self._last_derivatives = (predictor, self.observations.derivatives(predictor))
+        return self._last_derivatives[1]
 
     def _gram(self, second: NDArray) -> NDArray:
         """Return the negative Hessian for the pointwise curvatures `second`."""
