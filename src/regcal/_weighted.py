@@ -14,7 +14,10 @@ _MOST_CELLS = 2**15
 
 def all_equal(weights: Array) -> bool:
     """Return whether all weights are the same number."""
-    return len(weights) > 0 and bool((weights == weights[0]).all())
+    if len(weights) == 0:
+        return False
+    # one number that was broadcast needs no look
+    return weights.strides == (0,) or bool((weights == weights[0]).all())
 
 
 def weighted_median(values: Array, weights: Array) -> float:

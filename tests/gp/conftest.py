@@ -33,9 +33,10 @@ def binomial_likelihood(rng, link, n=30):
 def transformation_likelihood(rng, barrier=None, n=25):
     x0, x1, along = rng.uniform(-1, 1, n), rng.uniform(-2, 2, n), rng.uniform(0.1, 1, (2, n))
     constant, flat = np.ones((n, 1)), np.zeros((n, 1))
-    slopes = TensorDesign.slopes(BASIS, x0, x1, along, extra=flat)
+    values = TensorDesign.values(BASIS, x0, x1, extra=constant)
+    slopes = values.slopes(along, extra=flat)
     return TransformationLikelihood(
-        TensorDesign.values(BASIS, x0, x1, extra=constant),
+        values,
         slopes,
         rng.normal(size=n),
         rng.uniform(0, 2, n),

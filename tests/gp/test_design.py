@@ -22,7 +22,7 @@ def designs(request, rng):
         along = rng.normal(size=(2, n, 1))
         rows = along[0] * tensor_rows(BASIS, x0, x1, (1, 0))
         rows += along[1] * tensor_rows(BASIS, x0, x1, (0, 1))
-        tensor = TensorDesign.slopes(BASIS, x0, x1, along[..., 0], extra)
+        tensor = TensorDesign.values(BASIS, x0, x1).slopes(along[..., 0], extra)
     return tensor, DenseDesign(np.column_stack([extra, rows]))
 
 

@@ -95,7 +95,7 @@ def test_a_tensor_design_written_out_gives_the_same_products():
     basis, extra = HilbertBasis(sizes=(4, 3)), rng.normal(size=(20, 2))
     designs = [
         TensorDesign.values(basis, x, s, extra),
-        TensorDesign.slopes(basis, x, s, (np.ones(20), s), extra),
+        TensorDesign.values(basis, x, s).slopes((np.ones(20), s), extra),
     ]
     for design in [*designs, designs[1].restrict(np.array([0, 1, 3, 5, 9]))]:
         b = rng.normal(size=design.n_coefficients)

@@ -136,7 +136,8 @@ def test_posterior_variances_agree(rng, likelihood):
         likelihood, ProcessPrior(BASIS, RBF(), (2.0,) * n_extra), [0.0, 0.5, 0.5]
     )
     design = likelihood.terms[0].design
-    x0, x1 = design.points, design.levels[design.level_of]
+    tables = design.tables
+    x0, x1 = tables.points, tables.levels[tables.level_of]
     rows = np.column_stack([design.extra, tensor_rows(BASIS, x0, x1)])
 
     variance = posterior.variance(design)

@@ -85,10 +85,9 @@ def test_transformation_recovers_a_warp(rng):
     x0 = np.tanh(u / 2)
 
     def likelihood_for(basis):
-        slopes = TensorDesign.slopes(
-            basis, x0, t, (0.5 * (1 - x0**2), np.zeros(n)), np.tile([0.0, 1.0], (n, 1))
-        )
         values = TensorDesign.values(basis, x0, t, np.column_stack([np.ones(n), u]))
+        along = 0.5 * (1 - x0**2), np.zeros(n)
+        slopes = values.slopes(along, np.tile([0.0, 1.0], (n, 1)))
         return TransformationLikelihood(values, slopes, u)
 
     process = fit_process(likelihood_for, extra_variances=(1.0, 1.0))
@@ -145,7 +144,7 @@ def test_hostile_transformation_data(offset):
     process = fit_process(
         lambda basis: TransformationLikelihood(
             TensorDesign.values(basis, x0, x1),
-            TensorDesign.slopes(basis, x0, x1, (np.ones(n), np.zeros(n))),
+            TensorDesign.values(basis, x0, x1).slopes((np.ones(n), np.zeros(n))),
             np.full(n, offset),
         ),
         search=EvidenceSearch(bounds=((-5.0, 4.0), (-1.5, 1.5), (-1.5, 1.5))),

@@ -112,24 +112,28 @@ class PathPoints:
         level_mean = np.bincount(points.levels, points.weights * s) / np.where(total > 0, total, 1)
         return PathPoints(u, level_mean[points.levels], spread, points.weights)
 
-    def on_axes(self, axes: MapAxes) -> "AxisPoints":
+    def on_axes(self, axes: MapAxes, prior: Prior) -> "AxisPoints":
         """Return the points on the two axes of the process."""
         along = (axes.probit_axis_slope(self.u), self.spread)
-        return AxisPoints(axes.probit_axis(self.u), self.s, along)
+        return AxisPoints(axes.probit_axis(self.u), self.s, along, prior.columns(self.u))
 
 
 @dataclass(frozen=True)
 class AxisPoints:
-    """Points on the axes of the process, and the direction of the paths through them."""
+    """Points on the axes of the process, and the direction of the paths through them.
+
+    Columns are a constant and u.
+    """
 
     x: Array
     s: Array
     along: tuple[Array, Array]
+    columns: Array
 
-    def slopes(self, basis: HilbertBasis) -> TensorDesign:
-        """Return the design of slopes along the paths, which the constant does not change."""
-        columns = np.tile([0.0, 1.0], (len(self.x), 1))
-        return TensorDesign.slopes(basis, self.x, self.s, self.along, columns)
+    def designs(self, basis: HilbertBasis) -> tuple[TensorDesign, TensorDesign]:
+        """Return the designs of values and of slopes, which the constant does not change."""
+        values = TensorDesign.values(basis, self.x, self.s, self.columns)
+        return values, values.slopes(self.along, np.tile([0.0, 1.0], (len(self.x), 1)))
 
 
 def on_paths(points: Points, start: ProbitMap, axes: MapAxes) -> PathPoints:
@@ -276,18 +280,15 @@ def fit_paths(
     earlier: FittedProcess | None,
 ) -> FittedProcess:
     """Fit the process so that eta at the outcomes looks standard normal, and increases."""
-    columns = prior.columns(points.u)
-    places, folds = points.on_axes(axes), barrier.on_axes(axes)
+    places, folds = points.on_axes(axes, prior), barrier.on_axes(axes, prior)
 
     def likelihood(basis: HilbertBasis) -> TransformationLikelihood:
         increasing = None
         if len(barrier.u):
             soft = SoftSlope(barrier.weights, _BARRIER_WIDTH)
-            increasing = Barrier(folds.slopes(basis), soft)
-        values = TensorDesign.values(basis, places.x, places.s, columns)
+            increasing = Barrier(folds.designs(basis)[1], soft)
         return TransformationLikelihood(
-            values,
-            places.slopes(basis),
+            *places.designs(basis),
             points.u,
             points.weights,
             increasing,

@@ -52,7 +52,7 @@ class HilbertBasis:
     @property
     def box(self) -> NDArray:
         """Half-width of the box on each axis."""
-        return np.broadcast_to(np.asarray(self.boundary, dtype=float), 2) * self.halfwidth
+        return np.multiply(self.boundary, self.halfwidth)
 
     @property
     def squared_frequencies(self) -> NDArray:

@@ -106,12 +106,102 @@ class _Part:
     scale: NDArray
 
 
+class _Tables:
+    """Where observations are, and the waves and functions of a basis there.
+
+    Observations that share their second coordinate belong to one level.
+    """
+
+    def __init__(
+        self, basis: HilbertBasis, points: NDArray, levels: NDArray, level_of: NDArray
+    ) -> None:
+        self.basis, self.points, self.levels, self.level_of = basis, points, levels, level_of
+        self._last_cut: _Tables | None = None
+
+    @classmethod
+    def at(cls, basis: HilbertBasis, x0: ArrayLike, x1: ArrayLike) -> _Tables:
+        """Return the tables of scattered points."""
+        points = np.asarray(x0, dtype=float).ravel()
+        second = np.asarray(x1, dtype=float).ravel()
+        levels, level_of = np.unique(second, return_inverse=True)
+        if len(levels) == len(second):
+            levels, level_of = second, np.arange(len(second))
+        if len(level_of) != len(points):
+            msg = (
+                f"Got {len(points)} first and {len(level_of)} second coordinates. "
+                "Pass one pair per observation."
+            )
+            raise ValueError(msg)
+        return cls(basis, points, levels, level_of)
+
+    @cached_property
+    def waves(self) -> dict[str, tuple[NDArray, NDArray]]:
+        """Cosines and sines of all multiples of the phases, for both axes."""
+        m0, m1 = self.basis.sizes
+        phases = (
+            self.basis.phases(0, self.points, 2 * m0),
+            self.basis.phases(1, self.levels, 2 * m1),
+        )
+        return {
+            "cos": (np.cos(phases[0]), np.cos(phases[1])),
+            "sin": (np.sin(phases[0]), np.sin(phases[1])),
+        }
+
+    @cached_property
+    def axes(self) -> tuple[tuple[NDArray, NDArray], tuple[NDArray, NDArray]]:
+        """Functions and derivatives of the first axis at points, of the second at levels."""
+        return self._of_axis(0), self._of_axis(1)
+
+    def _of_axis(self, axis: int) -> tuple[NDArray, NDArray]:
+        own = slice(1, self.basis.sizes[axis] + 1)
+        sines, cosines = self.waves["sin"][axis][:, own], self.waves["cos"][axis][:, own]
+        root = np.sqrt(self.basis.box[axis])
+        return sines / root, cosines * (self.basis.frequencies(axis) / root)
+
+    @cached_property
+    def _level_sums(self) -> sparse.csr_array:
+        """The matrix that sums the observations of every level, its weights to be filled in."""
+        counts = np.bincount(self.level_of, minlength=len(self.levels))
+        order = np.argsort(self.level_of, kind="stable")
+        shape = (len(self.levels), len(order))
+        return sparse.csr_array((np.ones(len(order)), order, np.append(0, counts.cumsum())), shape)
+
+    def sum_levels(self, weights: NDArray, rows: NDArray) -> NDArray:
+        """Return the weighted sum of the rows of every level."""
+        if len(self.levels) == len(self.points):
+            return weights[:, np.newaxis] * rows
+        sums = self._level_sums
+        sums.data = weights[sums.indices]  # far cheaper than a new matrix
+        return sums @ rows
+
+    def at_points(self, rows: NDArray) -> NDArray:
+        """Return the row of each observation's level."""
+        return rows if len(self.levels) == len(self.points) else rows.take(self.level_of, axis=0)
+
+    def cut(self, sizes: tuple[int, int]) -> _Tables:
+        """Return the tables of the first functions of each axis; designs share the last ones."""
+        if self._last_cut is None or self._last_cut.basis.sizes != sizes:
+            basis = replace(self.basis, sizes=sizes)
+            small = _Tables(basis, self.points, self.levels, self.level_of)
+            small.__dict__["_level_sums"] = self._level_sums
+            small.__dict__["waves"] = {
+                name: (
+                    np.ascontiguousarray(first[:, : 2 * sizes[0] + 1]),
+                    np.ascontiguousarray(second[:, : 2 * sizes[1] + 1]),
+                )
+                for name, (first, second) in self.waves.items()
+            }
+            self._last_cut = small
+        return self._last_cut
+
+
 @dataclass(frozen=True, eq=False)
 class TensorDesign:
     """Features of a `HilbertBasis` at scattered points, kept as products of two axes.
 
     Coefficients are the `extra` columns first, then the functions of the basis. Points that share
-    their second coordinate (cells of one threshold) share work. Build it with `values` or `slopes`.
+    their second coordinate (cells of one threshold) share work. Build it with `values`, and with
+    `slopes` that of derivatives at the same points.
 
     Examples
     --------
@@ -123,10 +213,7 @@ class TensorDesign:
     (13, 13)
     """
 
-    basis: HilbertBasis
-    points: NDArray
-    levels: NDArray
-    level_of: NDArray
+    tables: _Tables
     parts: tuple[_Part, ...]
     extra: NDArray
     active: NDArray | None = field(default=None)
@@ -146,52 +233,31 @@ class TensorDesign:
         extra : array-like of shape (n, n_extra), optional
             Further columns, for example a constant.
         """
-        n = np.size(x0)
-        return cls._build(basis, x0, x1, (_Part((0, 0), np.ones(n)),), extra)
+        tables = _Tables.at(basis, x0, x1)
+        n = len(tables.points)
+        return cls(tables, (_Part((0, 0), np.ones(n)),), _columns(extra, n))
 
-    @classmethod
     def slopes(
-        cls,
-        basis: HilbertBasis,
-        x0: ArrayLike,
-        x1: ArrayLike,
-        along: tuple[ArrayLike, ArrayLike],
-        extra: ArrayLike | None = None,
+        self, along: tuple[ArrayLike, ArrayLike], extra: ArrayLike | None = None
     ) -> TensorDesign:
-        """Return the design of derivatives along a direction at the points (x0, x1).
+        """Return the design of derivatives along a direction at the points of this one.
 
         Parameters
         ----------
-        basis : HilbertBasis
-            The functions.
-        x0, x1 : array-like of shape (n,)
-            Coordinates of the observations.
         along : pair of array-like of shape (n,)
             The direction: the feature is along[0] * df/dx0 + along[1] * df/dx1.
         extra : array-like of shape (n, n_extra), optional
             The slopes of the further columns, for example 0 for a constant.
         """
-        n = np.size(x0)
+        n = len(self.tables.points)
         scales = [np.array(np.broadcast_to(a, n), dtype=float) for a in along]
         parts = (_Part((1, 0), scales[0]), _Part((0, 1), scales[1]))
-        return cls._build(basis, x0, x1, parts, extra)
+        return TensorDesign(self.tables, parts, _columns(extra, n))
 
-    @classmethod
-    def _build(cls, basis, x0, x1, parts, extra) -> TensorDesign:
-        points = np.asarray(x0, dtype=float).ravel()
-        second = np.asarray(x1, dtype=float).ravel()
-        levels, level_of = np.unique(second, return_inverse=True)
-        if len(levels) == len(second):
-            levels, level_of = second, np.arange(len(second))
-        if len(level_of) != len(points):
-            msg = (
-                f"Got {len(points)} first and {len(level_of)} second coordinates. "
-                "Pass one pair per observation."
-            )
-            raise ValueError(msg)
-        columns = np.empty((len(points), 0)) if extra is None else np.asarray(extra, dtype=float)
-        columns = columns if columns.ndim == 2 else columns[:, np.newaxis]
-        return cls(basis, points, levels, level_of, parts, columns)
+    @property
+    def basis(self) -> HilbertBasis:
+        """The functions."""
+        return self.tables.basis
 
     @property
     def n_coefficients(self) -> int:
@@ -203,46 +269,9 @@ class TensorDesign:
         return self.extra.shape[1]
 
     @cached_property
-    def _waves(self) -> dict[str, tuple[NDArray, NDArray]]:
-        """Cosines and sines of all multiples of the phases, for both axes."""
-        m0, m1 = self.basis.sizes
-        phases = (
-            self.basis.phases(0, self.points, 2 * m0),
-            self.basis.phases(1, self.levels, 2 * m1),
-        )
-        waves = {"cos": (np.cos(phases[0]), np.cos(phases[1]))}
-        if len(self.parts) > 1:
-            waves["sin"] = (np.sin(phases[0]), np.sin(phases[1]))
-        return waves
-
-    @cached_property
-    def _axes(self) -> tuple[tuple[NDArray, ...], tuple[NDArray, ...]]:
-        """Functions and derivatives of the first axis at points, of the second at levels."""
-        functions = [self.basis.axis, self.basis.axis_derivative][: len(self.parts)]
-        return (
-            tuple(f(0, self.points) for f in functions),
-            tuple(f(1, self.levels) for f in functions),
-        )
-
-    @cached_property
-    def _level_sums(self) -> sparse.csr_array:
-        """The matrix that sums the observations of every level, its weights to be filled in."""
-        counts = np.bincount(self.level_of, minlength=len(self.levels))
-        order = np.argsort(self.level_of, kind="stable")
-        shape = (len(self.levels), len(order))
-        return sparse.csr_array((np.ones(len(order)), order, np.append(0, counts.cumsum())), shape)
-
-    def _sum_levels(self, weights: NDArray, rows: NDArray) -> NDArray:
-        """Return the weighted sum of the rows of every level."""
-        if len(self.levels) == len(self.points):
-            return weights[:, np.newaxis] * rows
-        sums = self._level_sums
-        sums.data = weights[sums.indices]  # far cheaper than a new matrix
-        return sums @ rows
-
-    def _at_points(self, rows: NDArray) -> NDArray:
-        """Return the row of each observation's level."""
-        return rows if len(self.levels) == len(self.points) else rows[self.level_of]
+    def _changing_extra(self) -> NDArray:
+        """The numbers of the extra columns that are not 0, as that of the slope of a constant."""
+        return np.flatnonzero(self.extra.any(axis=0))
 
     def _matrix(self, coefficients: NDArray) -> NDArray:
         """Return the coefficients of the basis functions as a matrix."""
@@ -251,13 +280,18 @@ class TensorDesign:
             flat = _scatter(flat, self.active, self.basis.n_functions)
         return flat.reshape(self.basis.sizes)
 
+    def _functions(self, part: _Part) -> tuple[NDArray, NDArray]:
+        """Return the functions or derivatives of each axis."""
+        first, second = self.tables.axes
+        return first[part.orders[0]], second[part.orders[1]]
+
     def predict(self, coefficients: NDArray) -> NDArray:
         """Return the linear predictor at every point."""
         matrix = self._matrix(coefficients)
         total = self.extra @ coefficients[: self._n_extra]
         for part in self.parts:
-            first, second = self._axes[0][part.orders[0]], self._axes[1][part.orders[1]]
-            rows = self._at_points(second @ matrix.T)
+            first, second = self._functions(part)
+            rows = self.tables.at_points(second @ matrix.T)
             total = total + part.scale * np.einsum("ij,ij->i", first, rows)
         return total
 
@@ -265,26 +299,26 @@ class TensorDesign:
         """Return the features summed with one weight per observation."""
         total = np.zeros(self.basis.sizes)
         for part in self.parts:
-            first, second = self._axes[0][part.orders[0]], self._axes[1][part.orders[1]]
-            total += self._sum_levels(values * part.scale, first).T @ second
+            first, second = self._functions(part)
+            total += self.tables.sum_levels(values * part.scale, first).T @ second
         flat = total.ravel() if self.active is None else total.ravel()[self.active]
         return np.concatenate([values @ self.extra, flat])
 
     def dense(self) -> DenseDesign:
         """Return the features written out."""
-        total = np.zeros((len(self.points), *self.basis.sizes))
+        total = np.zeros((len(self.extra), *self.basis.sizes))
         for part in self.parts:
-            first, second = self._axes[0][part.orders[0]], self._axes[1][part.orders[1]]
+            first, second = self._functions(part)
             scaled = part.scale[:, np.newaxis] * first
-            total += scaled[:, :, np.newaxis] * self._at_points(second)[:, np.newaxis, :]
-        flat = total.reshape(len(self.points), -1)
+            total += scaled[:, :, np.newaxis] * self.tables.at_points(second)[:, np.newaxis, :]
+        flat = total.reshape(len(self.extra), -1)
         flat = flat if self.active is None else flat[:, self.active]
         return DenseDesign(np.concatenate([self.extra, flat], axis=1))
 
     def gram(self, weights: NDArray) -> NDArray:
         """Return the weighted normal matrix."""
         n_extra, blocks = self._n_extra, self._gram_blocks(weights)
-        full = np.empty((self.n_coefficients,) * 2)
+        full = np.zeros((self.n_coefficients,) * 2)
         inner = full[n_extra:, n_extra:]
         if self.active is None:
             # Splitting axes makes a view, so the blocks are written in place.
@@ -292,7 +326,7 @@ class TensorDesign:
         else:
             square = blocks.reshape((self.basis.n_functions,) * 2)
             inner[...] = square[np.ix_(self.active, self.active)]
-        for k in range(n_extra):
+        for k in self._changing_extra:
             full[k] = full[:, k] = self.adjoint(weights * self.extra[:, k])
         return full
 
@@ -301,7 +335,7 @@ class TensorDesign:
         blocks = []
         for one, two in combinations_with_replacement(self.parts, 2):
             orders, waves = self._pair(one, two)
-            sums = self._sum_levels(weights * one.scale * two.scale, waves[0])
+            sums = self.tables.sum_levels(weights * one.scale * two.scale, waves[0])
             block = self.basis.quadratic_matrix(sums.T @ waves[1], *orders)
             blocks.append(block if one is two else block + block.transpose(2, 3, 0, 1))
         return reduce(np.add, blocks)
@@ -309,7 +343,7 @@ class TensorDesign:
     def _pair(self, one: _Part, two: _Part):
         """Return the derivative orders of a product of parts, and the waves it is made of."""
         orders = tuple(zip(one.orders, two.orders, strict=True))
-        return orders, self._waves["cos" if one is two else "sin"]
+        return orders, self.tables.waves["cos" if one is two else "sin"]
 
     def quadratic(self, covariance: NDArray) -> NDArray:
         """Return the variance of every predictor under a coefficient covariance."""
@@ -321,10 +355,10 @@ class TensorDesign:
         for one, two in combinations_with_replacement(self.parts, 2):
             orders, waves = self._pair(one, two)
             series = self.basis.quadratic_series(block, *orders)
-            rows = self._at_points(waves[1] @ series.T)
+            rows = self.tables.at_points(waves[1] @ series.T)
             scale = one.scale * two.scale * (1.0 if one is two else 2.0)
             total = total + scale * np.einsum("ij,ij->i", waves[0], rows)
-        for k in range(n_extra):
+        for k in self._changing_extra:
             cross = np.concatenate([np.zeros(n_extra), covariance[k, n_extra:]])
             total = total + 2.0 * self.extra[:, k] * self.predict(cross)
         return np.maximum(total, 0.0)
@@ -340,27 +374,13 @@ class TensorDesign:
         sizes = (int(first.max(initial=0)) + 1, int(second.max(initial=0)) + 1)
         inner = first * sizes[1] + second
         complete = len(inner) == sizes[0] * sizes[1]
-        small = replace(
-            self, basis=replace(self.basis, sizes=sizes), active=None if complete else inner
-        )
-        self._share_tables(small)
-        return small
+        return replace(self, tables=self.tables.cut(sizes), active=None if complete else inner)
 
-    def _share_tables(self, small: TensorDesign) -> None:
-        """Cut the tables of a restricted design out of this one's."""
-        m0, m1 = small.basis.sizes
-        small.__dict__["_level_sums"] = self._level_sums
-        small.__dict__["_axes"] = (
-            tuple(np.ascontiguousarray(a[:, :m0]) for a in self._axes[0]),
-            tuple(np.ascontiguousarray(a[:, :m1]) for a in self._axes[1]),
-        )
-        small.__dict__["_waves"] = {
-            name: (
-                np.ascontiguousarray(first[:, : 2 * m0 + 1]),
-                np.ascontiguousarray(second[:, : 2 * m1 + 1]),
-            )
-            for name, (first, second) in self._waves.items()
-        }
+
+def _columns(extra: ArrayLike | None, n: int) -> NDArray:
+    """Return further columns of a design of n observations, if any, as a matrix."""
+    columns = np.empty((n, 0)) if extra is None else np.asarray(extra, dtype=float)
+    return columns if columns.ndim == 2 else columns[:, np.newaxis]
 
 
 def _scatter(values: NDArray, index: NDArray, size: int) -> NDArray:

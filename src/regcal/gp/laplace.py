@@ -7,6 +7,7 @@ prior variances do no harm.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -20,11 +21,13 @@ from regcal.gp.likelihood import Evaluation
 
 __all__ = [
     "CoefficientPrior",
+    "LaplaceEvidence",
     "LaplaceLikelihood",
     "LaplacePosterior",
     "Mode",
     "ProcessPrior",
     "find_mode",
+    "laplace_evidence",
     "laplace_posterior",
 ]
 
@@ -329,6 +332,18 @@ def laplace_posterior(
     >>> posterior.mean(design).round(2)
     array([-0.49,  0.49])
     """
+    return laplace_evidence(likelihood, prior, theta, start, tolerance=tolerance).posterior()
+
+
+def laplace_evidence(
+    likelihood: LaplaceLikelihood,
+    prior: CoefficientPrior,
+    theta: ArrayLike,
+    start: LaplacePosterior | None = None,
+    *,
+    tolerance: float = 1e-12,
+) -> LaplaceEvidence:
+    """Return the evidence at given hyper-parameters; see `laplace_posterior`."""
     theta = np.array(theta, dtype=float)
     log_variances, variance_gradient = prior.log_variances(theta)
     active = prior.active(log_variances)
@@ -338,35 +353,68 @@ def laplace_posterior(
     if start is not None:
         begin = _best_start(likelihood, scale, _whitened_guesses(start, theta, active))
     mode = find_mode(likelihood, scale, begin, tolerance=tolerance)
-    gradient, information, sensitivity = _evidence_gradient(
-        likelihood, mode, scale, 0.5 * variance_gradient[active]
-    )
-    w = mode.whitened
-    log_determinant = 2.0 * np.log(np.diag(mode.cholesky)).sum()
-    coefficients = np.zeros(len(log_variances))
-    coefficients[active] = scale * w
-    return LaplacePosterior(
-        coefficients=coefficients,
-        log_evidence=float(mode.likelihood.value - 0.5 * w @ w - 0.5 * log_determinant),
-        theta=theta,
-        gradient=gradient,
-        information=information,
-        active=active,
-        scale=scale,
-        cholesky=mode.cholesky,
-        sensitivity=sensitivity,
-        n_newton=mode.n_iterations,
-        converged=mode.converged,
-    )
+    return LaplaceEvidence(likelihood, mode, theta, active, scale, variance_gradient)
+
+
+@dataclass(frozen=True, eq=False)
+class LaplaceEvidence:
+    """The mode at some hyper-parameters: enough to compare them with others.
+
+    Parameters
+    ----------
+    likelihood : LaplaceLikelihood
+        In the active coefficients.
+    mode : Mode
+    theta, active, scale : ndarray
+        As in `LaplacePosterior`.
+    variance_gradient : ndarray
+        Gradient of the log prior variances of all coefficients in theta.
+    """
+
+    likelihood: LaplaceLikelihood
+    mode: Mode
+    theta: NDArray
+    active: NDArray
+    scale: NDArray
+    variance_gradient: NDArray
+
+    @cached_property
+    def value(self) -> float:
+        """Laplace approximation to the log marginal likelihood."""
+        w = self.mode.whitened
+        log_determinant = 2.0 * np.log(np.diag(self.mode.cholesky)).sum()
+        return float(self.mode.likelihood.value - 0.5 * w @ w - 0.5 * log_determinant)
+
+    def posterior(self) -> LaplacePosterior:
+        """Return the posterior, with the gradient of the evidence."""
+        mode, active, scale = self.mode, self.active, self.scale
+        gradient, information, sensitivity = _evidence_gradient(
+            self.likelihood, mode, scale, 0.5 * self.variance_gradient[active]
+        )
+        coefficients = np.zeros(len(self.variance_gradient))
+        coefficients[active] = scale * mode.whitened
+        return LaplacePosterior(
+            coefficients=coefficients,
+            log_evidence=self.value,
+            theta=self.theta,
+            gradient=gradient,
+            information=information,
+            active=active,
+            scale=scale,
+            cholesky=mode.cholesky,
+            sensitivity=sensitivity,
+            n_newton=mode.n_iterations,
+            converged=mode.converged,
+        )
 
 
 def _whitened_guesses(
     start: LaplacePosterior, theta: NDArray, active: NDArray
 ) -> tuple[NDArray, ...]:
-    """Return guesses at the whitened mode: extrapolated to theta, and as it was."""
+    """Return guesses at the whitened mode: as it was, and extrapolated to theta."""
     whitened = start.coefficients[start.active] / start.scale
     guesses = []
-    for guess in (whitened + start.sensitivity @ (theta - start.theta), whitened):
+    for guess in (whitened, whitened + start.sensitivity @ (theta - start.theta)):
         full = np.zeros(len(start.coefficients))
         full[start.active] = guess
         guesses.append(full[active])

@@ -80,6 +80,8 @@ class Term:
         self.design = design
         self.observations = observations
         self._constant_gram: NDArray | None = None
+        self._last_predictor: tuple[NDArray, NDArray] | None = None
+        self._last_derivatives: tuple[NDArray, Derivatives] | None = None
 
     @property
     def n_coefficients(self) -> int:
@@ -88,11 +90,11 @@ class Term:
 
     def value(self, coefficients: NDArray) -> float:
         """Return the log-likelihood; minus infinity outside its domain."""
-        return self.observations.value(self.design.predict(coefficients))
+        return self.observations.value(self._predictor(coefficients))
 
     def evaluate(self, coefficients: NDArray) -> Evaluation:
         """Return the log-likelihood, its gradient and its negative Hessian."""
-        at = self.observations.derivatives(self.design.predict(coefficients))
+        at = self._derivatives(coefficients)
         gradient = self.design.adjoint(at.first)
         return Evaluation(float(at.value.sum()), gradient, self._gram(at.second))
 
@@ -100,8 +102,25 @@ class Term:
         """Return the gradient of trace(covariance @ neg_hessian) in the coefficients."""
         if self.observations.constant_curvature:
             return np.zeros(self.n_coefficients)
-        at = self.observations.derivatives(self.design.predict(coefficients))
+        at = self._derivatives(coefficients)
         return -self.design.adjoint(at.third * self.design.quadratic(covariance))
+
+    def _predictor(self, coefficients: NDArray) -> NDArray:
+        """Return X b: a step is first tried, then evaluated, and the last one asked for again."""
+        if self._last_predictor is not None:
+            known, predictor = self._last_predictor
+            if np.array_equal(known, coefficients):
+                return predictor
+        predictor = self.design.predict(coefficients)
+        self._last_predictor = (coefficients, predictor)
+        return predictor
+
+    def _derivatives(self, coefficients: NDArray) -> Derivatives:
+        """Return the pointwise derivatives at coefficients."""
+        predictor = self._predictor(coefficients)
+        if self._last_derivatives is None or self._last_derivatives[0] is not predictor:
+            self._last_derivatives = (predictor, self.observations.derivatives(predictor))
+        return self._last_derivatives[1]
 
     def _gram(self, second: NDArray) -> NDArray:
         """Return the negative Hessian for the pointwise curvatures `second`."""

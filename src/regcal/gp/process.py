@@ -16,6 +16,7 @@ from regcal.gp.laplace import (
     LaplaceLikelihood,
     LaplacePosterior,
     ProcessPrior,
+    laplace_evidence,
     laplace_posterior,
 )
 from regcal.gp.search import EvidenceSearch
@@ -249,8 +250,8 @@ class GrowingFits:
             return None
         prior = ProcessPrior(basis, self.kernel, self.extra_variances)
         self.n_evaluations += 1
-        there = laplace_posterior(self.likelihood_for(basis), prior, halved, tolerance=_ROUGHLY)
-        more = there.log_evidence - process.posterior.log_evidence
+        there = laplace_evidence(self.likelihood_for(basis), prior, halved, tolerance=_ROUGHLY)
+        more = there.value - process.posterior.log_evidence
         return (basis, halved) if more > _VERY_STRONG else None
 
     def _enlarged(self, basis: HilbertBasis, theta: NDArray) -> HilbertBasis:

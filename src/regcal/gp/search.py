@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from regcal.gp.laplace import (
     CoefficientPrior,
+    LaplaceEvidence,
     LaplaceLikelihood,
     LaplacePosterior,
-    laplace_posterior,
+    laplace_evidence,
 )
 
 __all__ = ["EvidenceSearch", "HyperPrior"]
@@ -147,7 +148,8 @@ class _Climb:
 
     def run(self, start: ArrayLike) -> _Point:
         """Climb until nothing is left to gain."""
-        point = self._evaluate(np.clip(np.asarray(start, dtype=float), self.lower, self.upper))
+        theta = np.clip(np.asarray(start, dtype=float), self.lower, self.upper)
+        point = self._point(self._evidence(theta))
         secants: list[tuple[NDArray, NDArray]] = []
         while self.n_evaluations < self.search.max_evaluations:
             step = self._step(point, secants[-_MEMORY:])
@@ -162,17 +164,25 @@ class _Climb:
                 break
         return point
 
-    def _evaluate(self, theta: NDArray, start: LaplacePosterior | None = None) -> _Point:
-        """Return the evidence, and the prior if there is one, at theta."""
+    def _evidence(self, theta: NDArray, start: LaplacePosterior | None = None) -> LaplaceEvidence:
+        """Return the evidence at theta."""
         self.n_evaluations += 1
-        posterior = laplace_posterior(self.likelihood, self.prior, theta, start)
-        value, gradient = posterior.log_evidence, posterior.gradient
+        return laplace_evidence(self.likelihood, self.prior, theta, start)
+
+    def _value(self, evidence: LaplaceEvidence) -> float:
+        """Return the objective: the evidence, and the prior if there is one."""
+        prior = self.search.prior
+        return evidence.value + (0.0 if prior is None else prior.log_density(evidence.theta)[0])
+
+    def _point(self, evidence: LaplaceEvidence) -> _Point:
+        """Return the objective with its gradient and curvature."""
+        posterior = evidence.posterior()
+        gradient, theta = posterior.gradient, posterior.theta
         curvature = posterior.information + _RIDGE * np.eye(len(theta))
         if self.search.prior is not None:
-            log_density, slope = self.search.prior.log_density(theta)
-            value, gradient = value + log_density, gradient + slope
+            gradient = gradient + self.search.prior.log_density(theta)[1]
             curvature = curvature + np.diag(1.0 / np.square(self.search.prior.sd))
-        return _Point(posterior, value, gradient, curvature)
+        return _Point(posterior, self._value(evidence), gradient, curvature)
 
     def _step(self, point: _Point, secants: list[tuple[NDArray, NDArray]]) -> NDArray | None:
         """Return the step to take, or None at the top."""
@@ -195,11 +205,11 @@ class _Climb:
         length = 1.0
         for _ in range(10):
             theta = np.clip(point.theta + length * step, self.lower, self.upper)
-            candidate = self._evaluate(theta, point.posterior)
+            candidate = self._evidence(theta, point.posterior)
             promised = float(point.gradient @ (theta - point.theta))
-            gain = candidate.value - point.value
+            gain = self._value(candidate) - point.value
             if gain >= 1e-4 * promised:
-                return candidate
+                return self._point(candidate)
             # The top of the parabola through both values and the slope.
             length *= float(np.clip(0.5 * promised / (promised - gain), 0.1, 0.5))
         return None
