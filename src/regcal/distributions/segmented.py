@@ -319,13 +319,29 @@ class Segmented(SidedDistribution):
 
     def _new_tails(self, points: Array, here: Array) -> Array:
         """Return signed tails at points where the base has others, each on the base's side."""
-        table = self._table[:6].take(self._places(self._segment(points)), axis=1)
-        start, end, mass, new, below, above = table
+        places = self._places(self._segment(points))
+        places += np.signbit(here) * self._new.size
+        nearest, beyond, mass, new = self._tail_table.take(places, axis=1)
         # from the end of its segment on that side
-        upper = np.signbit(here)
-        share = np.maximum(np.where(upper, end - here, here - start), 0.0) / mass
-        side = np.where(upper, above, below) + new * np.minimum(share, 1.0)
-        return np.where(upper, -side, side) / self._whole[0]
+        side = np.abs(here) - nearest
+        np.maximum(side, 0.0, out=side)
+        side /= mass
+        np.minimum(side, 1.0, out=side)
+        side *= new
+        side += beyond
+        side /= self._whole[0]
+        return np.copysign(side, here, out=side)
+
+    @cached_property
+    def _tail_table(self) -> Array:
+        """What is asked of segments on either side, those of lower tails before upper ones.
+
+        The base's tail at the end that is nearer to the tail's own; the new mass beyond it; the
+        base's mass and the new one.
+        """
+        start, end, mass, new, below, above = self._table[:6]
+        rows = [start, -end], [below, above], [mass, mass], [new, new]
+        return np.stack([np.concatenate(row) for row in rows])
 
     def _logcdf(self, points: Array) -> Array:
         return self._log_tails(points)[0]
