@@ -151,11 +151,11 @@ def padded(thresholds: Array, count: int) -> Array:
 
 
 def share_behind(points: Array, low: Array, width: Array) -> Array:
-    """Return how much of the width of a point's segment lies below it."""
-    with np.errstate(invalid="ignore"):
+    """Return how much of the width of a point's segment lies below it, nothing if it has none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
         share = points - low
         share /= width
-    np.maximum(share, 0.0, out=share)
+    np.fmax(share, 0.0, out=share)
     return np.minimum(share, 1.0, out=share)
 
 

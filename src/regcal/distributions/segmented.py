@@ -159,7 +159,10 @@ class Segmented(SidedDistribution):
     @cached_property
     def _lost(self) -> np.ndarray:
         """Rows that need logarithms: a segment that counts has next to nothing of the base."""
-        lost: np.ndarray = self._base_masses.short & (self._log_new > -np.inf)
+        short = self._base_masses.short
+        if not np.count_nonzero(short):
+            return np.zeros(len(self), dtype=bool)
+        lost: np.ndarray = short & (self._log_new > -np.inf)
         # where masses are spread evenly, the base's do not matter
         return np.any(lost[:, [0, -1]] if self.uniform else lost, axis=1)
 
@@ -207,7 +210,7 @@ class Segmented(SidedDistribution):
         table[3] = new
         table[4, :, 1:], table[5, :, :-1] = below[:, :-1], above[:, 1:]
         low, high = table[6], table[8] = self._edges[:, :-1], self._edges[:, 1:]
-        table[7] = np.where(high > low, high - low, 1.0)
+        np.subtract(high, low, out=table[7])
         return table.reshape(len(table), -1)
 
     # ---------------------------------------------------------------------------------- evaluation
@@ -457,22 +460,25 @@ class Segmented(SidedDistribution):
         return points
 
     @cached_property
-    def _first_probits(self) -> Array:
-        """The probits at which segments begin, without the first one."""
+    def _first_odds(self) -> Array:
+        """Where segments begin, without the first one: one to so many, below 0 in lower tails."""
         below, above = self._sums[0][:, :-1] / self._whole[0], self._sums[1][:, 1:] / self._whole[1]
-        distance = ndtri(np.minimum(below, above))
-        return np.where(below < above, distance, -distance)
+        with np.errstate(divide="ignore"):
+            return np.copysign(1.0 / np.minimum(below, above), below - above)
 
     def _quantiles(self, probits: Array) -> Array:
         """Return quantiles of rows whose masses are not lost, at probits that are not far out."""
-        segments = count_reached(self._first_probits, probits, strictly=True)
+        tail = ndtr(-np.abs(probits))
+        with np.errstate(divide="ignore"):
+            odds = np.copysign(1.0 / tail, probits)
+        segments = count_reached(self._first_odds, odds, strictly=True)
         if np.count_nonzero(self._new) < self._new.size:
             segments = np.clip(segments, *outermost(self._log_new > -np.inf))
         table = self._table.take(self._places(segments), axis=1)
         start, end, mass, new, below, above, low, width, high = table
         # of the two, the share on the side of the smaller tail has kept its digits
         lower = probits < 0
-        tail = ndtr(-np.abs(probits)) * np.where(lower, *self._whole)
+        tail *= np.where(lower, *self._whole)
         share = (tail - np.where(lower, below, above)) / new
         share = np.minimum(np.maximum(share, 0.0), 1.0)
         rest = 1.0 - share
