@@ -314,13 +314,11 @@ class RowKnots:
     def of(cls, maps: Sequence[ColumnMaps], members: Members) -> "RowKnots | None":
         """Return the lines of all rows, if all maps are lines."""
         parts = [one.knots for one in maps]
-        width = max(0 if part is None else part.shape[-1] for part in parts)
-        knots = []
-        for part in parts:
-            if part is None:
-                return None
-            last = np.broadcast_to(part[..., -1:], (*part.shape[:2], width - part.shape[-1]))
-            knots.append(np.concatenate([part, last], axis=-1))
+        known = [part for part in parts if part is not None]
+        if len(known) < len(parts):
+            return None
+        columns = np.arange(max(part.shape[-1] for part in known))
+        knots = [part.take(columns, axis=-1, mode="clip") for part in known]
         n_trials = members.repeated([[one.n_trials] for one in maps])
         return cls(members.stacked(knots), n_trials)
 

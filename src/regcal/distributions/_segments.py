@@ -150,11 +150,21 @@ def padded(thresholds: Array, count: int) -> Array:
     return np.append(thresholds, np.full(missing, thresholds[-1])) if missing else thresholds
 
 
-def share_behind(points: Array, low: Array, high: Array) -> Array:
-    """Return how much of the length of a point's segment lies below it."""
-    with np.errstate(invalid="ignore"):
-        share = (points - low) / np.where(high > low, high - low, 1.0)
-    return np.minimum(np.maximum(share, 0.0), 1.0)
+def share_behind(points: Array, low: Array, width: Array) -> Array:
+    """Return how much of the width of a point's segment lies below it, nothing if it has none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = points - low
+        share /= width
+    np.fmax(share, 0.0, out=share)
+    return np.minimum(share, 1.0, out=share)
+
+
+def with_share(beyond: Array, mass: Array, share: Array, whole: Array) -> Array:
+    """Return what is beyond and a share of a mass, of the whole, in the place of the share."""
+    share *= mass
+    share += beyond
+    share /= whole
+    return np.minimum(share, 1.0, out=share)
 
 
 def log_minus(total: Array, part: Array) -> Array:

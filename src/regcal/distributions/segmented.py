@@ -32,6 +32,7 @@ from regcal.distributions._segments import (
     share_behind,
     support_of,
     with_open_ends,
+    with_share,
 )
 from regcal.distributions.base import Distribution, SidedDistribution
 from regcal.distributions.primitives import (
@@ -158,7 +159,10 @@ class Segmented(SidedDistribution):
     @cached_property
     def _lost(self) -> np.ndarray:
         """Rows that need logarithms: a segment that counts has next to nothing of the base."""
-        lost: np.ndarray = self._base_masses.short & (self._log_new > -np.inf)
+        short = self._base_masses.short
+        if not np.count_nonzero(short):
+            return np.zeros(len(self), dtype=bool)
+        lost: np.ndarray = short & (self._log_new > -np.inf)
         # where masses are spread evenly, the base's do not matter
         return np.any(lost[:, [0, -1]] if self.uniform else lost, axis=1)
 
@@ -197,15 +201,16 @@ class Segmented(SidedDistribution):
         """What is asked of segments, one after the other and row by row.
 
         The base's signed tails at both ends, its mass; the new mass, and that of all segments
-        below and above; both ends.
+        below and above; where they start, how wide they are, and where they end.
         """
         base, new, (below, above) = self._base_masses, self._new, self._sums
-        table = np.zeros((8, *new.shape))
+        table = np.zeros((9, *new.shape))
         table[0], table[1] = base.tails[:, :-1], base.tails[:, 1:]
         table[2] = np.where(base.masses > 0, base.masses, 1.0)
         table[3] = new
         table[4, :, 1:], table[5, :, :-1] = below[:, :-1], above[:, 1:]
-        table[6], table[7] = self._edges[:, :-1], self._edges[:, 1:]
+        low, high = table[6], table[8] = self._edges[:, :-1], self._edges[:, 1:]
+        np.subtract(high, low, out=table[7])
         return table.reshape(len(table), -1)
 
     # ---------------------------------------------------------------------------------- evaluation
@@ -248,7 +253,10 @@ class Segmented(SidedDistribution):
 
         These are slow. Which way a row goes does not depend on the rows beside it.
         """
-        lower, upper = self._masses_beside(points, segments, self.base._signed_tail(points))
+        shaped = self._shaped(segments)
+        near = points[:, shaped]
+        here = self.base._signed_tail(near) if near.size else near
+        lower, upper = self._masses_beside(points, segments, shaped, here)
         if np.count_nonzero(self._lost):
             lost = np.flatnonzero(self._lost)
             own = points if len(points) == 1 else points[lost]
@@ -256,19 +264,38 @@ class Segmented(SidedDistribution):
             lower[lost], upper[lost] = np.exp(logs[0]), np.exp(logs[1])
         return lower, upper
 
+    def _shaped(self, segments: np.ndarray) -> np.ndarray | slice:
+        """Return the columns in which the base is asked: all, unless some segments are even."""
+        return np.flatnonzero(~self._even(segments).all(axis=0)) if self.uniform else slice(None)
+
     def _masses_beside(
-        self, points: Array, segments: np.ndarray, here: Array
+        self, points: Array, segments: np.ndarray, shaped: np.ndarray | slice, here: Array
     ) -> tuple[Array, Array]:
-        """Return the mass below points and above them, where the base has signed tails `here`."""
-        table = self._table.take(self._places(segments), axis=1)
-        start, end, mass, new, below, above, low, high = table
-        shares = mass_between(start, here) / mass, mass_between(here, end) / mass
+        """Return the mass below points and above them; the base has tails `here` where shaped."""
+        places = self._places(segments)
         if self.uniform:
-            even, behind = self._even(segments), share_behind(points, low, high)
-            shares = np.where(even, behind, shares[0]), np.where(even, 1.0 - behind, shares[1])
-        lower = (below + new * np.minimum(shares[0], 1.0)) / self._whole[0]
-        upper = (above + new * np.minimum(shares[1], 1.0)) / self._whole[1]
-        return np.minimum(lower, 1.0), np.minimum(upper, 1.0)
+            behind = share_behind(points, *self._table[6:8].take(places, axis=1))
+            ahead = 1.0 - behind
+            if here.size:
+                even, (below, above) = (
+                    self._even(segments[:, shaped]),
+                    self._shares(places[:, shaped], here),
+                )
+                behind[:, shaped] = np.where(even, behind[:, shaped], below)
+                ahead[:, shaped] = np.where(even, ahead[:, shaped], above)
+        else:
+            behind, ahead = self._shares(places, here)
+        new, below, above = self._table[3:6].take(places, axis=1)
+        whole = self._whole
+        return with_share(below, new, behind, whole[0]), with_share(above, new, ahead, whole[1])
+
+    def _shares(self, places: np.ndarray, here: Array) -> tuple[Array, Array]:
+        """Return how much of the base's mass of segments lies below its tails `here`, and above."""
+        start, end, mass = self._table[:3].take(places, axis=1)
+        below, above = mass_between(start, here), mass_between(here, end)
+        below /= mass
+        above /= mass
+        return np.minimum(below, 1.0, out=below), np.minimum(above, 1.0, out=above)
 
     def _cdf(self, points: Array) -> Array:
         return self._sides(points, self._segment(points))[0]
@@ -281,9 +308,13 @@ class Segmented(SidedDistribution):
         return np.where(upper < lower, -upper, lower)
 
     def _sides_and_density(self, points: Array) -> Array:
-        segments, told = self._segment(points), self.base._sides_and_density(points)
-        here = np.where(told[1] < told[0], -told[1], told[0])
-        told[:2] = self._masses_beside(points, segments, here)
+        segments, told = self._segment(points), np.zeros((3, len(self), points.shape[1]))
+        shaped = self._shaped(segments)
+        here = near = points[:, shaped]
+        if near.size:
+            lower, upper, told[2][:, shaped] = self.base._sides_and_density(near)
+            here = np.where(upper < lower, -upper, lower)
+        told[:2] = self._masses_beside(points, segments, shaped, here)
         with np.errstate(invalid="ignore"):
             told[2] *= self._at(self._heights[0], segments)
         if np.count_nonzero(self._even_segments):
@@ -319,13 +350,29 @@ class Segmented(SidedDistribution):
 
     def _new_tails(self, points: Array, here: Array) -> Array:
         """Return signed tails at points where the base has others, each on the base's side."""
-        table = self._table[:6].take(self._places(self._segment(points)), axis=1)
-        start, end, mass, new, below, above = table
+        places = self._places(self._segment(points))
+        places += np.signbit(here) * self._new.size
+        nearest, beyond, mass, new = self._tail_table.take(places, axis=1)
         # from the end of its segment on that side
-        upper = np.signbit(here)
-        share = np.maximum(np.where(upper, end - here, here - start), 0.0) / mass
-        side = np.where(upper, above, below) + new * np.minimum(share, 1.0)
-        return np.where(upper, -side, side) / self._whole[0]
+        side = np.abs(here) - nearest
+        np.maximum(side, 0.0, out=side)
+        side /= mass
+        np.minimum(side, 1.0, out=side)
+        side *= new
+        side += beyond
+        side /= self._whole[0]
+        return np.copysign(side, here, out=side)
+
+    @cached_property
+    def _tail_table(self) -> Array:
+        """What is asked of segments on either side, those of lower tails before upper ones.
+
+        The base's tail at the end that is nearer to the tail's own; the new mass beyond it; the
+        base's mass and the new one.
+        """
+        start, end, mass, new, below, above = self._table[:6]
+        rows = [start, -end], [below, above], [mass, mass], [new, new]
+        return np.stack([np.concatenate(row) for row in rows])
 
     def _logcdf(self, points: Array) -> Array:
         return self._log_tails(points)[0]
@@ -345,7 +392,7 @@ class Segmented(SidedDistribution):
         """Return the log shares of a point's segment that lie below and above it."""
         below, above = self._log_masses_beside(points, segments)
         even = self._even(segments)
-        share = share_behind(points, *self._ends_of(segments))
+        share = share_behind(points, *self._table[6:8].take(self._places(segments), axis=1))
         with np.errstate(divide="ignore", invalid="ignore"):
             # from their odds: far out, where last digits are large, shares still make a whole
             odds = below - above
@@ -356,7 +403,7 @@ class Segmented(SidedDistribution):
 
     def _ends_of(self, segments: np.ndarray) -> tuple[Array, Array]:
         """Return where segments start and end."""
-        low, high = self._table[6:].take(self._places(segments), axis=1)
+        low, high = self._table[6::2].take(self._places(segments), axis=1)
         return low, high
 
     @cached_property
@@ -413,22 +460,25 @@ class Segmented(SidedDistribution):
         return points
 
     @cached_property
-    def _first_probits(self) -> Array:
-        """The probits at which segments begin, without the first one."""
+    def _first_odds(self) -> Array:
+        """Where segments begin, without the first one: one to so many, below 0 in lower tails."""
         below, above = self._sums[0][:, :-1] / self._whole[0], self._sums[1][:, 1:] / self._whole[1]
-        distance = ndtri(np.minimum(below, above))
-        return np.where(below < above, distance, -distance)
+        with np.errstate(divide="ignore"):
+            return np.copysign(1.0 / np.minimum(below, above), below - above)
 
     def _quantiles(self, probits: Array) -> Array:
         """Return quantiles of rows whose masses are not lost, at probits that are not far out."""
-        segments = count_reached(self._first_probits, probits, strictly=True)
+        tail = ndtr(-np.abs(probits))
+        with np.errstate(divide="ignore"):
+            odds = np.copysign(1.0 / tail, probits)
+        segments = count_reached(self._first_odds, odds, strictly=True)
         if np.count_nonzero(self._new) < self._new.size:
             segments = np.clip(segments, *outermost(self._log_new > -np.inf))
         table = self._table.take(self._places(segments), axis=1)
-        start, end, mass, new, below, above, low, high = table
+        start, end, mass, new, below, above, low, width, high = table
         # of the two, the share on the side of the smaller tail has kept its digits
         lower = probits < 0
-        tail = ndtr(-np.abs(probits)) * np.where(lower, *self._whole)
+        tail *= np.where(lower, *self._whole)
         share = (tail - np.where(lower, below, above)) / new
         share = np.minimum(np.maximum(share, 0.0), 1.0)
         rest = 1.0 - share
@@ -439,7 +489,7 @@ class Segmented(SidedDistribution):
         z = ndtri(np.minimum(cdf, sf))
         shaped = self.base._from_probit(np.where(cdf < sf, z, -z))
         with np.errstate(invalid="ignore"):
-            evenly = np.where(lower, low + behind * (high - low), high - ahead * (high - low))
+            evenly = np.where(lower, low + behind * width, high - ahead * width)
         return np.where(even, evenly, np.minimum(np.maximum(shaped, low), high))
 
     def _quantiles_by_logs(self, probits: Array) -> Array:
@@ -563,9 +613,9 @@ class Segmented(SidedDistribution):
         starts, ends = (part.reshape(len(edges), -1) for part in (edges[..., :-1], edges[..., 1:]))
         points, lengths = rule.between(edges)
         places = self._places(self._segment(0.5 * (starts + ends)))
-        table = self._table[3:].take(places, axis=1)
-        new, below, above, low, high = table[..., np.newaxis]
-        share = share_behind(rule.panels(points), low, high)
+        table = self._table[3:8].take(places, axis=1)
+        new, below, above, low, width = table[..., np.newaxis]
+        share = share_behind(rule.panels(points), low, width)
         below = (below + new * share) / self._whole[0][:, :, np.newaxis]
         above = (above + new * (1.0 - share)) / self._whole[1][:, :, np.newaxis]
         tails = np.where(above < below, -above, below).reshape(len(self), -1)

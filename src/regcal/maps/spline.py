@@ -135,14 +135,18 @@ class Pieces:
     def _share_at(self, height: Array) -> Pair:
         """Return the share of the piece behind the place of each height, and what is beyond it."""
         gap = height - self.first
-        inside = np.minimum(np.maximum(gap, 0.0), self._rise)
+        inside = np.maximum(gap, 0.0)
+        np.minimum(inside, self._rise, out=inside)
         a = inside * self.bend
         b = self.lead - a
         a += self.more
-        a *= 4.0 * inside
+        a *= inside
+        a *= 4.0
         a += b * b
-        b += np.sqrt(np.maximum(a, 0.0))
-        s = 2.0 * inside / b
+        np.maximum(a, 0.0, out=a)
+        b += np.sqrt(a, out=a)
+        s = np.divide(inside, b, out=b)
+        s *= 2.0
         gap -= inside
         if np.count_nonzero(gap):
             gap /= np.where(gap < 0, self.lead, self._trail)
