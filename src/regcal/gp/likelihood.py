@@ -112,7 +112,7 @@ class Term:
             if np.array_equal(known, coefficients):
                 return predictor
         predictor = self.design.predict(coefficients)
-        self._last_predictor = (coefficients, predictor)
+        self._last_predictor = (coefficients.copy(), predictor)
         return predictor
 
     def _derivatives(self, coefficients: NDArray) -> Derivatives:
