@@ -159,14 +159,6 @@ def share_behind(points: Array, low: Array, width: Array) -> Array:
     return np.minimum(share, 1.0, out=share)
 
 
-def with_share(beyond: Array, mass: Array, share: Array, whole: Array) -> Array:
-    """Return what is beyond and a share of a mass, of the whole, in the place of the share."""
-    share *= mass
-    share += beyond
-    share /= whole
-    return np.minimum(share, 1.0, out=share)
-
-
 def log_minus(total: Array, part: Array) -> Array:
     """Return log(exp(total) - exp(part)), -inf where nothing is left."""
     with np.errstate(divide="ignore", invalid="ignore"):

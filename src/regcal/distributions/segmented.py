@@ -32,7 +32,6 @@ from regcal.distributions._segments import (
     share_behind,
     support_of,
     with_open_ends,
-    with_share,
 )
 from regcal.distributions.base import Distribution, SidedDistribution
 from regcal.distributions.primitives import (
@@ -192,25 +191,26 @@ class Segmented(SidedDistribution):
         return sums(self._new, axis=1), sums(self._new[:, ::-1], axis=1)[:, ::-1]
 
     @cached_property
-    def _whole(self) -> tuple[Array, Array]:
-        """The mass of all segments, summed from below and from above."""
-        return self._sums[0][:, -1:], self._sums[1][:, :1]
+    def _whole(self) -> Array:
+        """The mass of all segments, summed from below and from above, (2, n_rows, 1)."""
+        return np.stack([self._sums[0][:, -1:], self._sums[1][:, :1]])
 
     @cached_property
     def _table(self) -> Array:
         """What is asked of segments, one after the other and row by row.
 
-        The base's signed tails at both ends, its mass; the new mass, and that of all segments
-        below and above; where they start, how wide they are, and where they end.
+        The base's signed tails at the start, where a point may be and at the end, its mass; the
+        new mass, and that of all segments below and above; where they start, how wide they are, and
+        where they end.
         """
         base, new, (below, above) = self._base_masses, self._new, self._sums
-        table = np.zeros((9, *new.shape))
-        table[0], table[1] = base.tails[:, :-1], base.tails[:, 1:]
-        table[2] = np.where(base.masses > 0, base.masses, 1.0)
-        table[3] = new
-        table[4, :, 1:], table[5, :, :-1] = below[:, :-1], above[:, 1:]
-        low, high = table[6], table[8] = self._edges[:, :-1], self._edges[:, 1:]
-        np.subtract(high, low, out=table[7])
+        table = np.zeros((10, *new.shape))
+        table[0], table[2] = base.tails[:, :-1], base.tails[:, 1:]
+        table[3] = np.where(base.masses > 0, base.masses, 1.0)
+        table[4] = new
+        table[5, :, 1:], table[6, :, :-1] = below[:, :-1], above[:, 1:]
+        low, high = table[7], table[9] = self._edges[:, :-1], self._edges[:, 1:]
+        np.subtract(high, low, out=table[8])
         return table.reshape(len(table), -1)
 
     # ---------------------------------------------------------------------------------- evaluation
@@ -248,7 +248,7 @@ class Segmented(SidedDistribution):
         even = self._even_segments
         return even[0].take(segments) if len(even) == 1 else self._at(even, segments)
 
-    def _sides(self, points: Array, segments: np.ndarray) -> tuple[Array, Array]:
+    def _sides(self, points: Array, segments: np.ndarray) -> Array:
         """Return the mass below points and above them, by logarithms where the base's underflows.
 
         These are slow. Which way a row goes does not depend on the rows beside it.
@@ -256,13 +256,12 @@ class Segmented(SidedDistribution):
         shaped = self._shaped(segments)
         near = points[:, shaped]
         here = self.base._signed_tail(near) if near.size else near
-        lower, upper = self._masses_beside(points, segments, shaped, here)
+        sides = self._masses_beside(points, segments, shaped, here)
         if np.count_nonzero(self._lost):
             lost = np.flatnonzero(self._lost)
             own = points if len(points) == 1 else points[lost]
-            logs = self._take(lost)._log_tails(own)
-            lower[lost], upper[lost] = np.exp(logs[0]), np.exp(logs[1])
-        return lower, upper
+            sides[:, lost] = np.exp(self._take(lost)._log_tails(own))
+        return sides
 
     def _shaped(self, segments: np.ndarray) -> np.ndarray | slice:
         """Return the columns in which the base is asked: all, unless some segments are even."""
@@ -270,32 +269,34 @@ class Segmented(SidedDistribution):
 
     def _masses_beside(
         self, points: Array, segments: np.ndarray, shaped: np.ndarray | slice, here: Array
-    ) -> tuple[Array, Array]:
+    ) -> Array:
         """Return the mass below points and above them; the base has tails `here` where shaped."""
         places = self._places(segments)
         if self.uniform:
-            behind = share_behind(points, *self._table[6:8].take(places, axis=1))
-            ahead = 1.0 - behind
+            shares = np.empty((2, *places.shape))
+            shares[0] = share_behind(points, *self._table[7:9].take(places, axis=1))
+            np.subtract(1.0, shares[0], out=shares[1])
             if here.size:
-                even, (below, above) = (
-                    self._even(segments[:, shaped]),
-                    self._shares(places[:, shaped], here),
-                )
-                behind[:, shaped] = np.where(even, behind[:, shaped], below)
-                ahead[:, shaped] = np.where(even, ahead[:, shaped], above)
+                own = self._shares(self._table[:4].take(places[:, shaped], axis=1), here)
+                even = self._even(segments[:, shaped])
+                shares[:, :, shaped] = np.where(even, shares[:, :, shaped], own)
+            table = self._table[4:7].take(places, axis=1)
         else:
-            behind, ahead = self._shares(places, here)
-        new, below, above = self._table[3:6].take(places, axis=1)
-        whole = self._whole
-        return with_share(below, new, behind, whole[0]), with_share(above, new, ahead, whole[1])
+            table = self._table[:7].take(places, axis=1)
+            shares, table = self._shares(table, here), table[4:]
+        # of the new mass, and with that of segments beyond
+        shares *= table[0]
+        shares += table[1:]
+        shares /= self._whole
+        return np.minimum(shares, 1.0, out=shares)
 
-    def _shares(self, places: np.ndarray, here: Array) -> tuple[Array, Array]:
-        """Return how much of the base's mass of segments lies below its tails `here`, and above."""
-        start, end, mass = self._table[:3].take(places, axis=1)
-        below, above = mass_between(start, here), mass_between(here, end)
-        below /= mass
-        above /= mass
-        return np.minimum(below, 1.0, out=below), np.minimum(above, 1.0, out=above)
+    @staticmethod
+    def _shares(table: Array, here: Array) -> Array:
+        """Return how much of the base's mass of segments is below its tails `here`, and above."""
+        table[1] = here
+        shares = mass_between(table[:2], table[1:3])
+        shares /= table[3]
+        return np.minimum(shares, 1.0, out=shares)
 
     def _cdf(self, points: Array) -> Array:
         return self._sides(points, self._segment(points))[0]
@@ -370,7 +371,7 @@ class Segmented(SidedDistribution):
         The base's tail at the end that is nearer to the tail's own; the new mass beyond it; the
         base's mass and the new one.
         """
-        start, end, mass, new, below, above = self._table[:6]
+        start, _, end, mass, new, below, above = self._table[:7]
         rows = [start, -end], [below, above], [mass, mass], [new, new]
         return np.stack([np.concatenate(row) for row in rows])
 
@@ -392,7 +393,7 @@ class Segmented(SidedDistribution):
         """Return the log shares of a point's segment that lie below and above it."""
         below, above = self._log_masses_beside(points, segments)
         even = self._even(segments)
-        share = share_behind(points, *self._table[6:8].take(self._places(segments), axis=1))
+        share = share_behind(points, *self._table[7:9].take(self._places(segments), axis=1))
         with np.errstate(divide="ignore", invalid="ignore"):
             # from their odds: far out, where last digits are large, shares still make a whole
             odds = below - above
@@ -403,7 +404,7 @@ class Segmented(SidedDistribution):
 
     def _ends_of(self, segments: np.ndarray) -> tuple[Array, Array]:
         """Return where segments start and end."""
-        low, high = self._table[6::2].take(self._places(segments), axis=1)
+        low, high = self._table[7::2].take(self._places(segments), axis=1)
         return low, high
 
     @cached_property
@@ -475,7 +476,7 @@ class Segmented(SidedDistribution):
         if np.count_nonzero(self._new) < self._new.size:
             segments = np.clip(segments, *outermost(self._log_new > -np.inf))
         table = self._table.take(self._places(segments), axis=1)
-        start, end, mass, new, below, above, low, width, high = table
+        start, _, end, mass, new, below, above, low, width, high = table
         # of the two, the share on the side of the smaller tail has kept its digits
         lower = probits < 0
         tail *= np.where(lower, *self._whole)
@@ -613,7 +614,7 @@ class Segmented(SidedDistribution):
         starts, ends = (part.reshape(len(edges), -1) for part in (edges[..., :-1], edges[..., 1:]))
         points, lengths = rule.between(edges)
         places = self._places(self._segment(0.5 * (starts + ends)))
-        table = self._table[3:8].take(places, axis=1)
+        table = self._table[4:9].take(places, axis=1)
         new, below, above, low, width = table[..., np.newaxis]
         share = share_behind(rule.panels(points), low, width)
         below = (below + new * share) / self._whole[0][:, :, np.newaxis]
