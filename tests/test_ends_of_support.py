@@ -299,3 +299,25 @@ def test_two_values_that_are_both_ends_have_their_shares(name, share, step, rng)
 
     assert_allclose(new.mass(0.0).mean(), 1.0 - y.mean(), atol=0.05)
     assert_allclose(new.mass(1.0).mean(), y.mean(), atol=0.05)
+
+
+@pytest.mark.filterwarnings("ignore::regcal.RoundedOutcomesWarning")
+@pytest.mark.parametrize("step", [1, None])
+def test_parts_see_counts_as_they_do_alone(step, rng):
+    """A method says the same inside of others; rounded outcomes at an end are that end to both."""
+    dist = regcal.Normal(0.4 + 0.1 * rng.normal(size=300), 0.6)
+    y = rng.poisson(dist.loc).astype(float)
+    points = np.array([[0.0, 0.5, 1.5, 2.5]])
+    alone = regcal.get_calibrator("pit", step=step).fit(dist, y).transform(dist).cdf(points)
+
+    pit = regcal.PITCalibrator()
+    around = {
+        "auto": regcal.AutoCalibrator(candidates=[("pit", pit)], step=step),
+        "stack": regcal.StackCalibrator([("one", pit), ("two", pit)], [0.5, 0.5], step=step),
+        "conditional": regcal.ConditionalCalibrator(
+            calibrator=pit, with_prediction=False, step=step
+        ),
+    }
+    for name, cal in around.items():
+        found = cal.fit(dist, y).transform(dist).cdf(points)
+        assert_allclose(found, alone, atol=1e-6, err_msg=name)

@@ -290,7 +290,9 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         rows = observed.rows_at_hand
         refuse_censoring_beyond(rows)
         self.warn_of_impossible(n_possible, observed.n_rows, stacklevel=4)
-        self._learn(observed).warn_of_disagreement(rows, observed.targets, stacklevel=4)
+        self._learn(observed)
+        warn_of_rounding(observed.targets, self.support_, stacklevel=3)
+        self.warn_of_disagreement(rows, observed.targets, stacklevel=4)
         return self
 
     def warn_of_impossible(self, n_possible: int, n_rows: int, stacklevel: int = 3) -> None:
@@ -358,7 +360,6 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
             return self.support_.through(self.transform_rows(some.dist, some.covariates))
 
         self.warn_of_lost(rows, stacklevel + 1)
-        warn_of_rounding(targets, self.support_, stacklevel)
         warn_of_disagreement(calibrated, rows, targets, self.support_, stacklevel)
 
     def transform(self, dist: Any, covariates: Any = None) -> Distribution:
@@ -573,5 +574,5 @@ def fitted_copy(calibrator: Calibrator, rows: HeldOut, support: Support) -> Cali
 def given_support(calibrator: Calibrator, support: Support) -> Calibrator:
     """Return a calibrator that is told the support, if it asks for one."""
     if "support" in calibrator.get_params(deep=False):
-        calibrator.set_params(support=(support.low, support.high), step=support.step or None)
+        calibrator.set_params(support=support, step=None)
     return calibrator

@@ -45,6 +45,8 @@ class Support:
     @classmethod
     def given(cls, support: Any, step: Any) -> Support:
         """Return what is given, rather than to be found, by the parameters of a calibrator."""
+        if isinstance(support, Support):
+            return support
         return cls(*(given_ends(support) or WHOLE_LINE), step=given_step(step) or 0.0)
 
     def __bool__(self) -> bool:

@@ -171,12 +171,15 @@ class Targets(WithoutCaches):
 
         Parameters
         ----------
-        support : {"auto", None} or pair
-            With "auto", ends at which outcomes pile up are found by `regcal.support.find_ends`.
+        support : {"auto", None}, pair or Support
+            With "auto", ends at which outcomes pile up are found by `regcal.support.find_ends`. A
+            `Support` is taken as it is.
         step : {"auto", None} or float
             With "auto", the distance of values that are all multiples of it. With None, few such
             values still count as rounded, since a density at a lattice has no meaning.
         """
+        if isinstance(support, Support):
+            return replace(self, support=support)
         told_step, told_ends = given_step(step), given_ends(support)
         width = self._found_step() if told_step is None else told_step
         few = len(self._gaps) < _FEW_VALUES and np.array_equal(self.exact, self.weights)
