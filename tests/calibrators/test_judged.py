@@ -181,7 +181,7 @@ def test_an_average_of_calibrated_predictions_is_made_narrower(rng):
 
 
 def test_the_worth_of_a_factor_is_that_of_the_changed_predictions(rng):
-    """Scored anew, as a candidate of its own."""
+    """Scored anew, as a candidate of its own; a CRPS above the model's is worth nothing."""
     loc = rng.normal(size=(2, 2000))
     rows = HeldOut.checked(regcal.Normal(np.zeros(2000), 1.5), rng.normal(size=2000))
     answers, weights = predictions(loc, np.full(2000, 0.8)), np.array([0.3, 0.7])
@@ -190,10 +190,11 @@ def test_the_worth_of_a_factor_is_that_of_the_changed_predictions(rng):
     prices = Prices(1.0, 2.0)
     scores, both = (Judged.of(one, rows, UNBOUNDED, prices) for one in (answers, [average, narrow]))
 
-    worth = scores.worth_of_spread(weights, 0.9, both.logs[1] - both.logs[0])
+    logs = both.logs[1] - both.logs[0]
+    crps = (both.crps[1] - both.crps[0]).mean() / scores.unit
 
-    crps = both.crps[1] - both.crps[0]
-    assert_allclose(worth, both.logs[1] - both.logs[0] - 2.0 * crps / scores.unit, atol=1e-9)
+    assert_allclose(scores.gain_of_spread(weights, 0.9, logs), logs.mean() - 2.0 * crps, atol=1e-9)
+    assert scores.gain_of_spread(weights, 20.0, logs + 10.0) == 0.0
 
 
 @pytest.mark.parametrize(("high", "rtol"), [(1.0, 1e-9), (np.inf, 0.25)])

@@ -160,8 +160,8 @@ class Judged(WithoutCaches):
         """
         return self._log_score_and_crps(weights)[self.prices.counted]
 
-    def worth_of_spread(self, weights: Array, factor: float, logs: Array) -> Array:
-        """Return what a factor on the spread of an average adds to the objective of each row.
+    def gain_of_spread(self, weights: Array, factor: float, logs: Array) -> float:
+        """Return what a factor on the spread of an average adds; 0 if its CRPS is not allowed.
 
         Parameters
         ----------
@@ -174,7 +174,9 @@ class Judged(WithoutCaches):
         cdf = np.tensordot(weights, self.cdfs, axes=1)
         changed = ndtr(ndtri(np.clip(cdf, 0.0, 1.0)) / factor)
         before, after = ((self._differences(one) ** 2).sum(axis=1) for one in (cdf, changed))
-        return self._worth(logs, after - before).sum(axis=0)
+        if np.average(after, weights=self.weights) > self.most_crps * self.unit:
+            return 0.0
+        return paired(self._worth(logs, after - before).sum(axis=0), self.weights)[0]
 
     def clearly_ahead(self, one: Array, other: Array) -> bool:
         """Return whether an average is clearly ahead of another in a score that counts.
@@ -279,8 +281,7 @@ def best_spread(
     possible = np.isfinite(before)
     logs = np.where(possible, after, 0.0) - np.where(possible, before, 0.0)
     order = np.argsort(np.concatenate([places for places, _ in predictions]))
-    gains = judged.worth_of_spread(weights, scale.factor, logs[order])
-    gain, _ = paired(gains, judged.weights)
+    gain = judged.gain_of_spread(weights, scale.factor, logs[order])
     return scale.factor if gain > PRICE_OF_ONE + 1.0 / judged.weights.sum() else 1.0
 
 
