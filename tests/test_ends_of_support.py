@@ -290,12 +290,17 @@ def test_custom_density_at_an_offset(spread):
 @pytest.mark.parametrize("name", ["pit", "isotonic", "e-beta", "gpc", "gp-density", "auto"])
 @pytest.mark.parametrize("share", [0.92, 0.5])
 @pytest.mark.parametrize("step", [1, None])
-def test_two_values_that_are_both_ends_have_their_shares(name, share, step, rng):
-    """Of zeros and ones nothing is seen but on which side they are, told of a step or not."""
+def test_two_values_that_are_both_ends_have_their_shares(name, share, step, rng, tmp_path):
+    """Of zeros and ones nothing is seen but on which side they are, told of a step or not.
+
+    And so from a file.
+    """
     y = (rng.random(400) < share).astype(float)
     dist = regcal.Normal(np.full(400, share) + 0.05 * rng.normal(size=400), 0.4)
 
-    new = regcal.get_calibrator(name, support=(0, 1), step=step).fit(dist, y).transform(dist)
+    fitted = regcal.get_calibrator(name, support=(0, 1), step=step).fit(dist, y)
+    regcal.save(fitted, tmp_path / "fitted.regcal")
+    new = regcal.load(tmp_path / "fitted.regcal").transform(dist)
 
     assert_allclose(new.mass(0.0).mean(), 1.0 - y.mean(), atol=0.05)
     assert_allclose(new.mass(1.0).mean(), y.mean(), atol=0.05)

@@ -31,6 +31,11 @@ def ends_of(dist: Distribution) -> tuple[float, float]:
     return float(np.median(dist.ppf(0.3))), float(np.median(dist.ppf(0.9)))
 
 
+def near_of(dist: Distribution) -> float:
+    low, high = ends_of(dist)
+    return 0.2 * (high - low)
+
+
 def step_of(dist: Distribution) -> float:
     return float(np.median(dist.ppf(0.9) - dist.ppf(0.1))) / 5.0
 
@@ -39,12 +44,16 @@ SEEN = {
     "low": lambda dist: regcal.Clipped(dist, low=ends_of(dist)[0]),
     "high": lambda dist: regcal.Clipped(dist, high=ends_of(dist)[1]),
     "both": lambda dist: regcal.Clipped(dist, *ends_of(dist)),
+    "near both": lambda dist: regcal.Clipped(dist, *ends_of(dist), near=near_of(dist)),
     "steps": lambda dist: regcal.Rounded(dist, step_of(dist)),
     "steps from an end": lambda dist: regcal.Rounded(
         regcal.Clipped(dist, low=2 * step_of(dist)), step_of(dist)
     ),
     "mixed": lambda dist: regcal.Mixture(
         [regcal.Clipped(dist, *ends_of(dist)), regcal.Clipped(dist[::-1], *ends_of(dist))]
+    ),
+    "near mixed": lambda dist: regcal.Mixture(
+        [regcal.Clipped(one, ends_of(dist)[0], near=near_of(dist)) for one in (dist, dist[::-1])]
     ),
     "stacked": lambda dist: regcal.concatenate(
         [regcal.Clipped(dist[:2], ends_of(dist)[0]), regcal.Rounded(dist[2:], step_of(dist))]
@@ -55,9 +64,11 @@ OF_LATENT = {
     "low": ["normal", "t", "histogram"],
     "high": ["gamma", "quantiles", "mixture"],
     "both": LATENT,
+    "near both": LATENT,
     "steps": LATENT,
     "steps from an end": ["normal", "samples", "histogram"],
     "mixed": ["gamma", "quantiles", "samples"],
+    "near mixed": ["normal", "quantiles", "samples"],
     "stacked": ["t", "histogram", "mixture"],
 }
 CASES = [(kind, name) for kind, names in OF_LATENT.items() for name in names] + [
@@ -347,11 +358,13 @@ def test_counts_have_known_probabilities():
     [
         (lambda d: regcal.Clipped(d, 1.0, 0.0), "low must be smaller than high"),
         (lambda d: regcal.Clipped(d, [0.0, 1.0]), "low must be one number"),
+        (lambda d: regcal.Clipped(d, 0.0, 1.0, near=0.6), "near must be a number from 0 to half"),
+        (lambda d: regcal.Clipped(d, 0.0, near=-0.1), "near must be a number from 0 to half"),
         (lambda d: regcal.Rounded(d, 0.0), "step must be one positive number"),
         (lambda d: regcal.Rounded(d, [1.0, 2.0]), "step must be one positive number"),
     ],
 )
 def test_errors_say_what_is_wrong(make, message):
-    """Ends in the wrong order and steps of no width are refused."""
+    """Ends in the wrong order or too near each other, and steps of no width, are refused."""
     with pytest.raises(ValueError, match=message):
         make(regcal.Normal([0.0], [1.0]))

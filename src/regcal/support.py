@@ -201,6 +201,18 @@ def checked_ends(low: Any, high: Any) -> Ends:
     return ends
 
 
+def checked_near(near: Any, low: float, high: float) -> float:
+    """Return a distance from two ends that overlaps for none, or say what is wrong with it."""
+    number = isinstance(near, int | float | np.number) and not isinstance(near, bool)
+    if not (number and 0 <= near < np.inf and near <= 0.5 * (high - low)):
+        msg = (
+            f"near must be a number from 0 to half of the distance of the ends, {low} and {high}, "
+            f"got {near!r}."
+        )
+        raise ValueError(msg)
+    return float(near)
+
+
 def given_step(step: Any) -> float | None:
     """Return the distance of values that `step` names, 0 for none, or None if it is to be found.
 

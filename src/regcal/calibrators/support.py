@@ -55,7 +55,7 @@ class Support:
     @property
     def ends(self) -> tuple[float, float]:
         """The outermost thresholds that tell outcomes apart."""
-        half = 0.0 if self.smooth else 0.5 * self.step
+        half = 0.5 * self.step
         return self.low + half, self.high - half
 
     def check(self, outcomes: Outcomes, numbers: np.ndarray | None = None) -> None:
@@ -113,9 +113,6 @@ class Support:
         if self.step > 0:
             lower = (np.round(lower / self.step) - 0.5) * self.step
             upper = (np.round(upper / self.step) + 0.5) * self.step
-        if self.smooth:  # predictions have their masses at the ends themselves
-            upper = np.where(outcomes.upper <= self.low, self.low, upper)
-            lower = np.where(outcomes.lower >= self.high, self.high, lower)
         return Outcomes.unchecked(
             np.where(at_low, -np.inf, lower), np.where(at_high, np.inf, upper)
         )
@@ -124,7 +121,8 @@ class Support:
         """Return the distribution of what is seen."""
         dist = latent
         if np.isfinite(self.low) or np.isfinite(self.high):
-            dist = Clipped(dist, self.low, self.high)
+            near = 0.5 * self.step if self.smooth else 0.0
+            dist = Clipped(dist, self.low, self.high, near)
         return Rounded(dist, self.step) if self.step > 0 and not self.smooth else dist
 
     def within(self, thresholds: Array) -> Array:

@@ -14,7 +14,7 @@ from regcal.distributions._quadrature import WHOLE, Effort, Nodes
 from regcal.distributions.base import Distribution, checked_base
 from regcal.distributions.mixture import Mixture
 from regcal.distributions.primitives import PANEL_PROBITS, log_normal_density
-from regcal.support import checked_ends
+from regcal.support import checked_ends, checked_near
 
 # Levels that differ by this share are equal up to rounding.
 _ROUNDING = 16 * float(np.finfo(float).eps)
@@ -23,14 +23,16 @@ _ROUNDING = 16 * float(np.finfo(float).eps)
 class Bounded(Distribution):
     """A latent distribution on the whole line, seen through ends where there are any.
 
-    P(Y = low) is the latent P(Y <= low), and P(Y = high) the latent P(Y >= high). At an end `pdf`
-    and `logpdf` give the mass, that is the density with respect to length plus the places of the
-    masses.
+    P(Y = low) is the latent P(Y <= low + near), and P(Y = high) the latent P(Y >= high - near). At
+    an end `pdf` and `logpdf` give the mass, that is the density with respect to length plus the
+    places of the masses.
     """
 
     # Ends of the support that hold a point mass, the same for all rows.
     low: float = -np.inf
     high: float = np.inf
+    # What lies so near to an end is seen at it as well.
+    near: float = 0.0
 
     @property
     @abstractmethod
@@ -40,6 +42,11 @@ class Bounded(Distribution):
     @property
     def _open(self) -> bool:
         return not np.isfinite([self.low, self.high]).any()
+
+    @property
+    def _cuts(self) -> tuple[float, float]:
+        """Up to where latent values are seen at the low end, and from where on at the high one."""
+        return self.low + self.near, self.high - self.near
 
     def __len__(self) -> int:
         return len(self.latent)
@@ -51,35 +58,42 @@ class Bounded(Distribution):
     def _row_work(self, n_points: int) -> int:
         return self.latent._row_work(n_points)
 
-    def _seen(self, points: Array, inside: Array, below: float, above: float) -> Array:
-        """Return values inside, and what they are below the low and from the high end on."""
+    def _behind(self, points: Array) -> Array:
+        """Return up to where latent values are seen at or below points between the ends."""
+        return points if self.near == 0 else np.clip(points, *self._cuts)
+
+    def _seen(
+        self, points: Array, latent: Callable[[Array], Array], below: float, above: float
+    ) -> Array:
+        """Return latent values inside, and what they are below the low and from the high end on."""
+        inside = latent(self._behind(points))
         if self._open:
             return inside
         return np.where(points < self.low, below, np.where(points >= self.high, above, inside))
 
     def _cdf(self, points: Array) -> Array:
-        return self._seen(points, self.latent._cdf(points), 0.0, 1.0)
+        return self._seen(points, self.latent._cdf, 0.0, 1.0)
 
     def _sf(self, points: Array) -> Array:
-        return self._seen(points, self.latent._sf(points), 1.0, 0.0)
+        return self._seen(points, self.latent._sf, 1.0, 0.0)
 
     def _logcdf(self, points: Array) -> Array:
-        return self._seen(points, self.latent._logcdf(points), -np.inf, 0.0)
+        return self._seen(points, self.latent._logcdf, -np.inf, 0.0)
 
     def _logsf(self, points: Array) -> Array:
-        return self._seen(points, self.latent._logsf(points), 0.0, -np.inf)
+        return self._seen(points, self.latent._logsf, 0.0, -np.inf)
 
     def _signed_tail(self, points: Array) -> Array:
-        return self._seen(points, self.latent._signed_tail(points), 0.0, -0.0)
+        return self._seen(points, self.latent._signed_tail, 0.0, -0.0)
 
     def _probit(self, points: Array) -> Array:
-        return self._seen(points, self.latent._probit(points), -np.inf, np.inf)
+        return self._seen(points, self.latent._probit, -np.inf, np.inf)
 
     def _probit_and_logslope(self, points: Array) -> tuple[Array, Array]:
-        z, logslope = self.latent._probit_and_logslope(points)
+        z, logslope = self.latent._probit_and_logslope(self._behind(points))
         if self._open:
             return z, logslope
-        z = self._seen(points, z, -np.inf, np.inf)
+        z = self._seen(points, lambda _: z, -np.inf, np.inf)
         # as where a density has the value of the mass
         with np.errstate(invalid="ignore"):
             at_ends = self._logmass(points) - log_normal_density(z)
@@ -93,14 +107,16 @@ class Bounded(Distribution):
         return np.where(self._inside(points), inside, self._logmass(points))
 
     def _inside(self, points: Array) -> np.ndarray:
-        return (points > self.low) & (points < self.high)
+        first, last = self._cuts
+        return (points > first) & (points < last)
 
     def _logmass(self, points: Array) -> Array:
         masses = np.where(self._inside(points), self.latent._logmass(points), -np.inf)
-        for end, beyond in ((self.low, self.latent._logcdf), (self.high, self._log_from)):
+        ends = zip((self.low, self.high), self._cuts, strict=True)
+        for (end, cut), beyond in zip(ends, (self.latent._logcdf, self._log_from), strict=True):
             here = np.broadcast_to(points == end, masses.shape)
             if np.isfinite(end) and here.any():
-                masses = np.where(here, beyond(np.full((1, 1), end)), masses)
+                masses = np.where(here, beyond(np.full((1, 1), cut)), masses)
         return masses
 
     def _log_from(self, points: Array) -> Array:
@@ -109,12 +125,13 @@ class Bounded(Distribution):
 
     def _log_mass_between(self, low: Array, high: Array) -> Array:
         nothing = (high < self.low) | (low >= self.high)
-        low = np.where(low < self.low, -np.inf, low)
-        high = np.where(high >= self.high, np.inf, high)
+        low = np.where(low < self.low, -np.inf, self._behind(low))
+        high = np.where(high >= self.high, np.inf, self._behind(high))
         return np.where(nothing, -np.inf, self.latent._log_mass_between(low, high))
 
     def _ends(self) -> tuple[float, ...]:
-        inner = (end for end in self.latent._ends() if self.low < end < self.high)
+        first, last = self._cuts
+        inner = (end for end in self.latent._ends() if first < end < last)
         return tuple(end for end in (self.low, *inner, self.high) if np.isfinite(end))
 
     def _ppf(self, levels: Array) -> Array:
@@ -134,7 +151,7 @@ class Bounded(Distribution):
         """
         if self._open:
             return wanted
-        reached = function(np.array([[self.low, self.high]]))
+        reached = function(np.array([self._cuts]))
         if np.isfinite(self.low):
             rounding = np.where(np.isinf(reached), 0.0, np.maximum(np.abs(reached), 1.0))
             wanted = np.where(wanted <= (reached + _ROUNDING * rounding)[:, :1], first, wanted)
@@ -147,7 +164,7 @@ class Bounded(Distribution):
         """Return quantiles as close between the ends as if there were no masses at them."""
         if self._open:
             return self.latent._panel_quantiles
-        ends = np.array([[self.low, self.high]])
+        ends = np.array([self._cuts])
         below, above = self.latent._cdf(ends)[:, :1], self.latent._sf(ends)[:, 1:]
         inside = np.maximum(1.0 - below - above, 0.0)
         lower = below + inside * ndtr(PANEL_PROBITS)
@@ -161,21 +178,47 @@ class Bounded(Distribution):
     def _moments(self) -> tuple[Array, Array]:
         if isinstance(self.latent, Mixture):
             # what is averaged and then clipped is clipped and then averaged
-            clipped = [Clipped(part, self.low, self.high) for part in self.latent.components]
+            ends = (self.low, self.high, self.near)
+            clipped = [Clipped(part, *ends) for part in self.latent.components]
             mixture = self.latent if self._open else Mixture(clipped, self.latent.weights)
             return mixture._with_threads(self._n_threads)._moments
         return super()._moments
 
     def _mean_and_var(self) -> tuple[Array, Array]:
-        return self.latent._mean_and_var() if self._open else super()._mean_and_var()
+        if self._open:
+            return self.latent._mean_and_var()
+        if self.near == 0:
+            return super()._mean_and_var()
+        # as if what is seen at the ends were seen at the cuts, and then moved
+        first, last = cuts = self._cuts
+        if first < last:
+            mean, var = Clipped(self.latent, *cuts)._mean_and_var()
+        else:
+            mean, var = np.full(len(self), first), np.zeros(len(self))
+        moved, squared = np.zeros(len(self)), var
+        for end, cut in zip((self.low, self.high), cuts, strict=True):
+            if np.isfinite(end):
+                mass = np.exp(self._logmass(np.full((1, 1), end)))[:, 0]
+                moved = moved + mass * (end - cut)
+                squared = squared + mass * (end - cut) * (end + cut - 2.0 * mean)
+        return mean + moved, squared - moved**2
 
     def _crps(self, lower: Array, upper: Array, start: Array, end: Array) -> Array:
-        ends = (np.clip(place, self.low, self.high) for place in (start, end))
-        inside = self.latent._crps(lower, upper, *ends)
+        cuts = self._cuts
+        inner = (np.clip(place, *cuts) for place in (start, end))
         # outcomes that cannot be: the CDF is 0 from them to the low end, 1 from the high end on
         below = np.minimum(end, self.low) - np.maximum(start, upper)
         above = np.minimum(end, lower) - np.maximum(start, self.high)
-        return inside + np.maximum(below, 0.0) + np.maximum(above, 0.0)
+        total = self.latent._crps(lower, upper, *inner)
+        total = total + np.maximum(below, 0.0) + np.maximum(above, 0.0)
+        for low, high, cut in ((self.low, cuts[0], cuts[0]), (cuts[1], self.high, cuts[1])):
+            if low < high:  # between an end and its cut, where the CDF is that of the cut
+                first, last = np.maximum(start, low), np.minimum(end, high)
+                before = np.maximum(np.minimum(last, lower) - first, 0.0)
+                after = np.maximum(last - np.maximum(first, upper), 0.0)
+                cdf, sf = (f(np.full((1, 1), cut))[:, 0] for f in (self._cdf, self._sf))
+                total = total + cdf**2 * before + sf**2 * after
+        return total
 
     @property
     def _explicit(self) -> bool:  # type: ignore[override]
@@ -197,6 +240,8 @@ class Bounded(Distribution):
         """Return the latent nodes between the ends: what is beyond them has no length."""
         if self._open:
             return self.latent._nodes(cuts, region, effort)
+        if self.near > 0:
+            return super()._nodes(cuts, region, effort)
         ends = (np.full((len(self), 1), end) for end in (-np.inf, np.inf))
         seen = [np.clip(end, self.low, self.high) for end in region or ends]
         nodes = self.latent._nodes(cuts, seen, effort)
@@ -210,7 +255,13 @@ class Bounded(Distribution):
         return self.latent._landmarks()
 
     def _kinks(self) -> Array | None:
-        return self.latent._kinks()
+        kinks = self.latent._kinks()
+        if self.near == 0:
+            return kinks
+        own = np.array([[place for place in (*self._cuts, *self._ends()) if np.isfinite(place)]])
+        if kinks is None:
+            return own
+        return np.concatenate([kinks, np.broadcast_to(own, (len(kinks), own.shape[1]))], axis=1)
 
 
 class Clipped(Bounded):
@@ -226,6 +277,8 @@ class Clipped(Bounded):
         The latent distributions.
     low, high : float, optional
         Ends of the support, the same for all rows.
+    near : float, default=0.0
+        What lies so near to an end is seen at it as well: half a step, where outcomes are rounded.
 
     Examples
     --------
@@ -239,9 +292,16 @@ class Clipped(Bounded):
 
     _row_fields = ("base",)
 
-    def __init__(self, dist: Distribution, low: float | None = None, high: float | None = None):
+    def __init__(
+        self,
+        dist: Distribution,
+        low: float | None = None,
+        high: float | None = None,
+        near: float = 0.0,
+    ):
         self.base = checked_base(dist)
         self.low, self.high = checked_ends(low, high)
+        self.near = checked_near(near, self.low, self.high)
         self._work_per_point = dist._work_per_point
 
     @property
@@ -250,7 +310,11 @@ class Clipped(Bounded):
         return self.base
 
     def _details(self) -> list[str]:
-        return [self.base._kind(), *super()._details()]
+        return [
+            self.base._kind(),
+            *super()._details(),
+            *([f"near={self.near:g}"] * bool(self.near)),
+        ]
 
     def _take(self, rows: np.ndarray) -> Self:
-        return type(self)(self.base._take(rows), self.low, self.high)
+        return type(self)(self.base._take(rows), self.low, self.high, self.near)

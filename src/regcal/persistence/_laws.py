@@ -97,7 +97,7 @@ def _bins_fit(model: KBinsDiscretizer) -> bool:
 
 def _is_a_grid(surface: Surface) -> bool:
     spaced = all(map(_equally_spaced, (surface.u, surface.t)))
-    return spaced and surface.ends[0] < surface.ends[1]
+    return spaced and surface.ends[0] <= surface.ends[1]  # of two values, both are between them
 
 
 def _equally_spaced(axis: np.ndarray) -> bool:
@@ -109,7 +109,8 @@ def _equally_spaced(axis: np.ndarray) -> bool:
 
 def _ends_are_apart(dist: Bounded) -> bool:
     # files from before there were ends have none
-    return is_number(dist.low) and is_number(dist.high) and bool(dist.low < dist.high)
+    numbers = all(map(is_number, (dist.low, dist.high, dist.near)))
+    return numbers and bool(dist.low < dist.high and 0 <= dist.near <= 0.5 * (dist.high - dist.low))
 
 
 def _splines_fit(dist: Quantiles) -> bool:
@@ -337,7 +338,7 @@ LAWS: dict[type, Callable[[Any], bool]] = {
     Histogram: _histogram_fits,
     ScipyDistribution: _family_allows,
     Stacked: _stack_fits,
-    MapAxes: lambda axes: bool(axes.low < axes.high and axes.ends[0] < axes.ends[1]),
+    MapAxes: lambda axes: bool(axes.low < axes.high and axes.ends[0] <= axes.ends[1]),
     Outcomes: lambda outcomes: bool((outcomes.lower <= outcomes.upper).all()),
     Support: lambda support: bool(support.low < support.high),
     Reading: lambda reading: bool(reading.low < reading.high),

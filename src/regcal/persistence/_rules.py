@@ -184,6 +184,7 @@ RULES: dict[type, dict[str, Check]] = {
         "base": Instance(Distribution),
         "low": number_or_infinite,
         "high": number_or_infinite,
+        "near": Number(least=0.0),
     },
     Rounded: {"base": Instance(Distribution), "step": Number(above=0.0)},
     Histogram: {
