@@ -45,7 +45,7 @@ from regcal.maps import ProbitMap
 
 # Where eta is asked to increase: on the paths of so many rows at so many targets. A small weight
 # rules out maps that fold back, without pushing slopes up where the density is truly low.
-# benchmarks/PARTS.md, "barrier": without it -0.022 nats and CRPS +0.6 %, -0.052 and +3.3 % with 40
+# benchmarks/PARTS.md, "barrier": without it -0.021 nats and CRPS +0.5 %, -0.043 and +2.3 % with 40
 # rows, in less than half of the time.
 _BARRIER_ROWS, _BARRIER_LEVELS = 24, 32
 _BARRIER_WEIGHT, _BARRIER_WIDTH = 0.03, 0.02
