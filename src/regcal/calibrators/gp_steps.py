@@ -57,8 +57,8 @@ _LEAST_START = (-2.0, -np.inf, -np.inf)
 
 # A map that loses more than this per row, on at most so many of its own rows, is dropped: what it
 # started from is left.
-# benchmarks/PARTS.md, "drop": acts in none of 320 fits. It answers tests of hostile data: without it,
-# weights that differ by orders of magnitude give maps worse than none.
+# benchmarks/PARTS.md, "drop": acts in none of 320 fits. It answers tests of hostile data: with
+# weights that differ by orders of magnitude, maps are worse than none without it.
 _LARGEST_LOSS = 0.05
 _CHECKED_ROWS = 5000
 
