@@ -172,8 +172,8 @@ class Targets(WithoutCaches):
         Parameters
         ----------
         support : {"auto", None}, pair or Support
-            With "auto", ends at which outcomes pile up are found by `regcal.support.find_ends`. A
-            `Support` is taken as it is.
+            With "auto", ends at which outcomes pile up are found by `regcal.support.find_ends`. An
+            object is taken as it is.
         step : {"auto", None} or float
             With "auto", the distance of values that are all multiples of it. With None, few such
             values still count as rounded, since a density at a lattice has no meaning.
