@@ -38,7 +38,7 @@ def _scales(rng):
 
 
 def _unequal_weights(rng):
-    return *normal_rows(rng, 100), 10 ** rng.uniform(-8, 4, 100)
+    return *normal_rows(rng, 30), 10 ** rng.uniform(-8, 4, 30)
 
 
 def _gamma(rng):

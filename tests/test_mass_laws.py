@@ -64,7 +64,7 @@ OF_LATENT = {
     "low": ["normal", "t", "histogram"],
     "high": ["gamma", "quantiles", "mixture"],
     "both": LATENT,
-    "near both": LATENT,
+    "near both": ["normal", "quantiles", "samples", "histogram"],
     "steps": LATENT,
     "steps from an end": ["normal", "samples", "histogram"],
     "mixed": ["gamma", "quantiles", "samples"],
