@@ -67,8 +67,9 @@ class Bounded(Distribution):
     ) -> Array:
         """Return latent values inside, and what they are below the low and from the high end on."""
         inside = latent(self._behind(points))
-        if self._open:
-            return inside
+        return inside if self._open else self._between(points, inside, below, above)
+
+    def _between(self, points: Array, inside: Array, below: float, above: float) -> Array:
         return np.where(points < self.low, below, np.where(points >= self.high, above, inside))
 
     def _cdf(self, points: Array) -> Array:
@@ -93,7 +94,7 @@ class Bounded(Distribution):
         z, logslope = self.latent._probit_and_logslope(self._behind(points))
         if self._open:
             return z, logslope
-        z = self._seen(points, lambda _: z, -np.inf, np.inf)
+        z = self._between(points, z, -np.inf, np.inf)
         # as where a density has the value of the mass
         with np.errstate(invalid="ignore"):
             at_ends = self._logmass(points) - log_normal_density(z)
