@@ -15,6 +15,7 @@ import resource
 import time
 import warnings
 from dataclasses import dataclass
+from unittest.mock import patch
 
 import numpy as np
 from scipy import stats
@@ -25,6 +26,7 @@ from sklearn.linear_model import BayesianRidge
 from sklearn.metrics import log_loss
 
 import regcal
+from regcal.calibrators import gp_density
 from regcal.datasets import make_toy_mixture
 from regcal.gp import (
     RBF,
@@ -316,6 +318,48 @@ def measure_predict(slow: bool) -> None:
         show(f"{what}: calibrated CDF over the base's", ours / base, "x", "<= 3")
 
 
+def steep_worlds(n: int) -> dict[str, tuple[regcal.Normal, np.ndarray]]:
+    """Return rows whose maps change quickly along the target."""
+    rng = np.random.default_rng(0)
+    loc = 5 * rng.normal(size=n)
+    noise = np.where(loc > 2, 0.75, 0.2) * rng.standard_t(4, size=n)
+    log_loc = rng.normal(size=n)
+    wide = np.full(n, 2.0)
+    return {
+        "toy": Toy().rows(n, seed=1),
+        "narrow": (regcal.Normal(loc, np.full(n, 0.5)), loc + noise + 0.6 * np.sin(3 * loc)),
+        "lognormal": (
+            regcal.Normal(np.exp(0.7 * log_loc + 0.25), wide),
+            np.exp(0.7 * (log_loc + rng.normal(size=n))),
+        ),
+        "smooth": heavy_tailed(n),
+    }
+
+
+def measure_cells(slow: bool) -> None:
+    """Compare gp-density in cells with the map of all points at the same hyper-parameters."""
+    n_rows = 6000
+    merged = gp_density.PathPoints.merged
+
+    def all_in_the_end(points, n_levels):
+        return points if n_levels == gp_density._FINAL_LEVELS else merged(points, n_levels)
+
+    for world, (dist, y) in steep_worlds(n_rows).items():
+        grid = np.quantile(y, np.linspace(0.002, 0.998, 64))[np.newaxis, :]
+        few = dist[:: n_rows // 200]
+
+        def answers(few=few, grid=grid, dist=dist, y=y) -> np.ndarray:
+            return regcal.get_calibrator("gp-density").fit(dist, y).transform(few).cdf(grid)
+
+        with patch.object(gp_density.PathPoints, "merged", all_in_the_end):
+            every_point = answers()
+        off = np.abs(answers() - every_point).max()
+        show(f"{n_rows} rows, {world}: gp-density in cells, largest error", off, "", "<= 0.005")
+        with patch.object(gp_density, "_FINAL_LEVELS", gp_density._SEARCH_LEVELS):
+            off = np.abs(answers() - every_point).max()
+        show(f"{n_rows} rows, {world}: with the levels of the search alone", off)
+
+
 # `million` comes first: its peak memory is that of the process so far.
 SECTIONS = {
     "million": measure_million,
@@ -323,6 +367,7 @@ SECTIONS = {
     "paper-size": measure_paper_size,
     "pairs": measure_pairs,
     "svgp": measure_svgp,
+    "cells": measure_cells,
 }
 
 

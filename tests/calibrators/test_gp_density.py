@@ -1,12 +1,15 @@
 """Points of the density map may be merged."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 from rows import mean_log_score, normal_rows
+from sklearn.linear_model import BayesianRidge
 
-from regcal import DensityCalibrator
+from regcal import DensityCalibrator, Normal
 from regcal.calibrators import gp_density
 from regcal.calibrators.gp_density import PathPoints
+from regcal.datasets import ToyMixture
 
 
 def test_merging_keeps_weights_and_means(rng):
@@ -18,7 +21,7 @@ def test_merging_keeps_weights_and_means(rng):
         rng.uniform(0.1, 2.0, 5000),
     )
 
-    merged = points.merged()
+    merged = points.merged(128)
 
     assert len(merged.u) < 4500
     assert_allclose(merged.weights.sum(), points.weights.sum())
@@ -46,3 +49,42 @@ def test_merged_points_give_the_same_fit(rng, monkeypatch):
 
     assert_allclose(mean_log_score(merged, new_y), mean_log_score(exact, new_y), atol=0.01)
     assert_allclose(merged.std(), exact.std(), rtol=0.02)
+
+
+@pytest.fixture(scope="module")
+def line_through_toy():
+    """Return a straight line through the toy mixture, as a function of rows."""
+    data = ToyMixture().sample(1000, random_state=0)
+    model = BayesianRidge().fit(data.X, data.y)
+    return lambda X: Normal(*model.predict(X, return_std=True))
+
+
+def test_cells_do_not_show_in_a_steep_map(line_through_toy, monkeypatch):
+    """Probabilities of a map learnt in cells are those of all points and the same kernel."""
+    monkeypatch.setattr(gp_density, "_MAX_POINTS", 500)
+    data = ToyMixture().sample(2500, random_state=1)
+    dist = line_through_toy(data.X)
+    grid = np.quantile(data.y, np.linspace(0.01, 0.99, 40))[np.newaxis, :]
+    merged = PathPoints.merged
+
+    def all_in_the_end(points, n_levels):
+        return points if n_levels == gp_density._FINAL_LEVELS else merged(points, n_levels)
+
+    in_cells = DensityCalibrator().fit(dist, data.y).transform(dist[:50]).cdf(grid)
+    monkeypatch.setattr(PathPoints, "merged", all_in_the_end)
+    from_all = DensityCalibrator().fit(dist, data.y).transform(dist[:50]).cdf(grid)
+
+    assert_allclose(in_cells, from_all, rtol=0, atol=0.002)
+
+
+def test_more_rows_do_not_fold_the_map(line_through_toy):
+    """What many rows would gain by a map that folds back does not overrun the barrier."""
+    toy = ToyMixture()
+    data, new = toy.sample(15_000, random_state=3), toy.sample(5000, random_state=2)
+    before, truth = line_through_toy(new.X), toy.logpdf(new.X, new.y[:, np.newaxis]).mean()
+    dist = line_through_toy(data.X)
+
+    after = DensityCalibrator().fit(dist, data.y).transform(before)
+
+    gain = mean_log_score(after, new.y) - mean_log_score(before, new.y)
+    assert gain > 0.98 * (truth - mean_log_score(before, new.y))

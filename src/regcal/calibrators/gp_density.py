@@ -4,7 +4,8 @@ With u = probit of the base at t and eta = u + h(u, t), the calibrated density i
 phi(eta) eta'. Its logarithm at the outcomes is concave in h, so the fit is a convex problem.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,12 +44,23 @@ from regcal.gp.binomial import BinomialObservations
 from regcal.gp.likelihood import LikelihoodTerm
 from regcal.maps import ProbitMap
 
-# Where eta is asked to increase: on the paths of so many rows at so many targets. A small weight
-# rules out maps that fold back, without pushing slopes up where the density is truly low.
+# Where eta is asked to increase: on the paths of so many rows at so many targets, with this share
+# of the rows' weight in all. Where eta folds back, several targets share their probability, and all
+# rows gain by that: a barrier that does not grow with them is overrun. On the toy mixture
+# gp-density reached .965 of the attainable gain with 15 000 rows and .90 to .96 with 100 000 with
+# a weight of its own, and reaches .986 and .992 (benchmarks/protocol.py --tables convergence).
+# A small weight does not push slopes up where the density is truly low. Five variants of share and
+# number were tried on 52 cells of "choose" and "paper": within 0.002 nats of each other, and with
+# 40 rows this share alone gains 0.02 nats over the weight of its own.
 # benchmarks/PARTS.md, "barrier": without it -0.021 nats and CRPS +0.5 %, -0.043 and +2.3 % with 40
 # rows, in less than half of the time.
-_BARRIER_ROWS, _BARRIER_LEVELS = 24, 32
-_BARRIER_WEIGHT, _BARRIER_WIDTH = 0.03, 0.02
+_BARRIER_ROWS, _BARRIER_LEVELS = 24, 64
+_BARRIER_SHARE, _BARRIER_WIDTH = 0.03, 0.02
+
+# Where the base is flatter than this, in half-ranges of the targets, it is followed as if it were
+# not: slopes along its path would be so stiff that the last digit of y moves the search
+# (`tests/test_laws.py`, units of separated mixtures).
+_FLATTEST_BARRIER = 100.0
 
 # Rows are ordered by their quantiles at this probit. It is next to the median, where a mixture of
 # two equal parts may have a gap, and so no place that a last digit would not move.
@@ -57,10 +69,18 @@ _NEXT_TO_MEDIAN = 0.0123
 # A base that is flatter than this, in half-ranges of the targets, has no density to speak of.
 _LARGEST_SPREAD = 1e4
 
-# Beyond so many points the process sees them in cells of (u, t, slope).
+# Beyond so many points the process sees them in cells of (u, t, slope); beyond so many pairs of
+# ends, in cells of both.
 _MAX_POINTS = 4000
 _MAX_PAIRS = 1000
-_CELLS_U, _CELLS_T, _CELLS_PER_LOG = 128, 128, 8.0
+_CELLS_U, _CELLS_PER_LOG = 128, 8.0
+_PAIR_CELLS = 32
+
+# Levels of t, in which points share their place: few while hyper-parameters are searched for, more
+# for the map itself. benchmarks/gaussian_process.py, "cells": with 128 throughout, probabilities
+# are up to 0.010 off those of all points, with 1024 in the end 0.001; with 1024 throughout, a fit
+# to a million rows takes four times as long ("million").
+_SEARCH_LEVELS, _FINAL_LEVELS = 128, 1024
 
 
 @dataclass(frozen=True)
@@ -98,12 +118,17 @@ class PathPoints:
         parts = (self.u, self.s, self.spread, self.weights)
         return PathPoints(*(part[wanted] for part in parts))
 
-    def merged(self) -> "PathPoints":
-        """Return one point per fine cell, at the mean of its points; those of a level share s."""
+    def merged(self, n_levels: int) -> "PathPoints":
+        """Return one point per cell, at the mean of its points, if they are many.
+
+        Those of a level share s.
+        """
+        if len(self.u) <= _MAX_POINTS:
+            return self
         x = np.tanh(0.5 * self.u)
         cell_u = np.floor((x + 1.0) * (0.5 * _CELLS_U)).astype(np.int64)
-        level = np.floor((self.s + 1.0) * (0.5 * _CELLS_T)).astype(np.int64)
-        level = np.minimum(level, _CELLS_T - 1)
+        level = np.floor((self.s + 1.0) * (0.5 * n_levels)).astype(np.int64)
+        level = np.minimum(level, n_levels - 1)
         cell_d = np.floor(np.log(np.maximum(self.spread, 1e-300)) * _CELLS_PER_LOG)
         cells = cell_d.astype(np.int64) * (_CELLS_U + 1) + cell_u
         points = Points(level, self.weights, np.stack([self.u, self.s, self.spread])).merged(cells)
@@ -188,8 +213,9 @@ def barrier_points(rows: HeldOut, start: ProbitMap, axes: MapAxes) -> PathPoints
     u, logslope = dist._probit_and_logslope(grid)
     with np.errstate(over="ignore"):
         spread = np.exp(-logslope)
-    points = placed(u, grid, spread, grid, np.array(_BARRIER_WEIGHT), axes)
-    return points.where(np.abs(points.u) < LARGEST_PROBIT)
+    points = placed(u, grid, spread, grid, np.array(1.0 / (_BARRIER_ROWS * _BARRIER_LEVELS)), axes)
+    points = points.where(np.abs(points.u) < LARGEST_PROBIT)
+    return replace(points, spread=np.minimum(points.spread, _FLATTEST_BARRIER))
 
 
 @dataclass(frozen=True)
@@ -216,7 +242,7 @@ class IntervalPoints:
         both = np.flatnonzero(known[0] & known[1])
         pair = _merged_pairs(ends[0].where(both), ends[1].where(both))
         one_sided = (ends[1].where(known[1] & ~known[0]), ends[0].where(known[0] & ~known[1]))
-        at_most, at_least = (e.merged() if len(e.u) > _MAX_POINTS else e for e in one_sided)
+        at_most, at_least = (end.merged(_FINAL_LEVELS) for end in one_sided)
         return cls(at_most, at_least, pair)
 
     @property
@@ -259,8 +285,8 @@ def _merged_pairs(low: PathPoints, high: PathPoints) -> tuple[PathPoints, PathPo
     if len(low.u) <= _MAX_PAIRS:
         return low, high
     columns = np.stack([low.u, low.s, high.u, high.s])
-    places = [np.floor(np.tanh(0.5 * u) * (0.25 * _CELLS_U)) for u in columns[::2]]
-    places += [np.floor(s * (0.25 * _CELLS_T)) for s in columns[1::2]]
+    places = [np.floor(np.tanh(0.5 * u) * _PAIR_CELLS) for u in columns[::2]]
+    places += [np.floor(s * _PAIR_CELLS) for s in columns[1::2]]
     merged = Points.without_levels(low.weights, *columns).merged(joint_cells(places))
     u_low, s_low, u_high, s_high = merged.values
     none = np.zeros(len(merged))
@@ -280,23 +306,24 @@ def fit_paths(
     earlier: FittedProcess | None,
 ) -> FittedProcess:
     """Fit the process so that eta at the outcomes looks standard normal, and increases."""
-    places, folds = points.on_axes(axes, prior), barrier.on_axes(axes, prior)
+    n_rows = points.weights.sum() + intervals.weight
+    folds = barrier.on_axes(axes, prior)
+    soft = SoftSlope(_BARRIER_SHARE * n_rows * barrier.weights, _BARRIER_WIDTH)
 
-    def likelihood(basis: HilbertBasis) -> TransformationLikelihood:
-        increasing = None
-        if len(barrier.u):
-            soft = SoftSlope(barrier.weights, _BARRIER_WIDTH)
-            increasing = Barrier(folds.designs(basis)[1], soft)
+    def likelihood(basis: HilbertBasis, points: PathPoints) -> TransformationLikelihood:
         return TransformationLikelihood(
-            *places.designs(basis),
+            *points.on_axes(axes, prior).designs(basis),
             points.u,
             points.weights,
-            increasing,
+            Barrier(folds.designs(basis)[1], soft) if len(barrier.u) else None,
             intervals.terms(basis, axes, prior),
         )
 
-    n_rows = points.weights.sum() + intervals.weight
-    return fit_map_process(likelihood, n_rows, prior, kernel, earlier)
+    few = points.merged(_SEARCH_LEVELS)
+    process = fit_map_process(partial(likelihood, points=few), n_rows, prior, kernel, earlier)
+    if few is points:
+        return process
+    return process.refitted(likelihood(process.basis, points.merged(_FINAL_LEVELS)))
 
 
 class DensityCalibrator(ProcessCalibrator):
@@ -350,8 +377,6 @@ class DensityCalibrator(ProcessCalibrator):
         outcomes, intervals, paths = observed.points
         self.start_ = self.prior_.start(outcomes, intervals)
         points = on_paths(paths, self.start_, self.axes_)
-        if len(points.u) > _MAX_POINTS:
-            points = points.merged()
         barrier = barrier_points(observed.rows, self.start_, self.axes_)
         ends = IntervalPoints.of(intervals, self.start_, self.axes_)
         how = (self.axes_, self.prior_, self.kernel, earlier_process(observed))

@@ -90,10 +90,10 @@ class FittedProcess:
         likelihood : LaplaceLikelihood
             The data, in the coefficients of this basis.
         """
-        theta = self.posterior.theta
-        return replace(
-            self, posterior=laplace_posterior(likelihood, self.prior, theta, self.posterior)
-        )
+        before = self.posterior
+        posterior = laplace_posterior(likelihood, self.prior, before.theta, before)
+        n_evaluations = before.n_evaluations + posterior.n_evaluations
+        return replace(self, posterior=replace(posterior, n_evaluations=n_evaluations))
 
     def moments(
         self, x0: ArrayLike, x1: ArrayLike, extra: ArrayLike | None = None
