@@ -95,6 +95,8 @@ class Judged(WithoutCaches):
         labels = known_below(rows, points)
         # what is known of some rows alone depends on their outcomes, and would favour what is wrong
         known = ~np.isnan(labels).any(axis=0)
+        if not (known & (labels.min(axis=0) < labels.max(axis=0))).any():
+            known[:] = False  # beyond all outcomes alone, what has the thinnest tail would win
         lengths = np.sqrt(lengths_around(points)) * known
         return cls(np.stack(logs), np.stack(cdfs), labels, lengths, rows.weights, prices)
 
