@@ -185,7 +185,13 @@ class Targets(WithoutCaches):
         few = len(self._gaps) < _FEW_VALUES and np.array_equal(self.exact, self.weights)
         lattice = self._found_step() if width == 0 and few else 0.0
         ends = self._found_ends() if told_ends is None else told_ends
-        wanted = Support(*ends, step=width or lattice, smooth=lattice > 0)
+        wanted = Support(
+            *ends,
+            step=width or lattice,
+            smooth=lattice > 0,
+            bare_low=-np.inf < ends[0] < self.smallest_upper,
+            bare_high=self.largest_lower < ends[1] < np.inf,
+        )
         return replace(self, support=wanted)
 
     @cached_property
