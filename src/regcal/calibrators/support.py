@@ -26,7 +26,7 @@ class Support:
     smooth : bool
         Whether predictions are continuous nevertheless: the step only tells what outcomes mean.
     bare_low, bare_high : bool
-        Whether no outcome was seen at the end, so that none which was censored lies there either.
+        Whether outcomes were censored and none was seen at the end, so that none lies there.
 
     Examples
     --------
