@@ -62,6 +62,8 @@ WITH_FEATURES = " + features"
 WHOLE = "CalibratedRegressorCV"
 OURS = ("identity", "scale", "pit", "isotonic", "e-beta", "gpc", "gp-density", "auto")
 PEERS = ("EasyUQ", "crepes", "crepes normalised")
+# Methods without a choice that they make by themselves: to see what it buys, compare both.
+WITHOUT_CHOICE = {"isotonic by median": ("isotonic", {"index": "median"})}
 
 
 def ngboost() -> Any:
@@ -207,7 +209,9 @@ Predictions = Callable[[], regcal.Distribution]
 
 def fitted_calibrator(cell: Cell, _: str, method: str) -> Predictions:
     """Learn from the held-out predictions, and return how the new ones are calibrated."""
-    calibrator = regcal.get_calibrator(method.removesuffix(WITH_FEATURES), **cell.options)
+    named = method.removesuffix(WITH_FEATURES)
+    name, told = WITHOUT_CHOICE.get(named, (named, {}))
+    calibrator = regcal.get_calibrator(name, **told, **cell.options)
     known = method.endswith(WITH_FEATURES)
     calibrator.fit(cell.past, cell.past_y, covariates=cell.past_features if known else None)
     return lambda: calibrator.transform(cell.new, covariates=cell.new_features if known else None)

@@ -408,3 +408,40 @@ def test_few_predictions_get_the_shares_of_their_outcomes(name, n_predictions, k
             errors.append((learnt - share) / spread)
 
     assert np.sqrt(np.mean(np.square(errors))) < 1.5
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+@pytest.mark.parametrize("name", ["pit", "isotonic", "e-beta", "gpc", "gp-density"])
+def test_censoring_makes_no_mass_at_an_end_where_none_was_seen(name, side, rng):
+    """Below a limit of detection there is what is predicted above the end; at it, what was seen."""
+    y = rng.gamma(2.0, 1.0, 400)
+    dist = Normal(np.full(400, side * 2.0), 1.5)  # 9 % beyond 0
+    support = (0.0, None) if side > 0 else (None, 0.0)
+
+    def mass_at_end(y):
+        known = (y > 1.0) | (y == 0)
+        censored = Outcomes.left_censored if side > 0 else Outcomes.right_censored
+        seen = censored(side * np.where(known, y, 1.0), known)
+        calibrator = regcal.get_calibrator(name, support=support).fit(dist, seen)
+        return calibrator.transform(dist[:1]).mass(0.0)[0]
+
+    assert mass_at_end(y) < 0.01
+    assert mass_at_end(np.where(rng.random(400) < 0.3, 0.0, y)) > 0.25
+
+
+def test_an_end_is_bare_until_an_outcome_is_seen_there(rng):
+    """Whatever came before it: batches tell what all rows at once do."""
+    y = rng.gamma(2.0, 1.0, 300)
+    seen = Outcomes.left_censored(np.maximum(y, 1.0), y > 1.0)
+    zeros, dist = Outcomes.exact(np.zeros(60)), Normal(np.full(300, 2.0), 1.5)
+    both = Outcomes(
+        *(np.r_[a, b] for a, b in ((seen.lower, zeros.lower), (seen.upper, zeros.upper)))
+    )
+    whole, parts = (regcal.get_calibrator("gpc", support=(0.0, None)) for _ in range(2))
+    whole.fit(Normal(np.full(360, 2.0), 1.5), both)
+    parts.partial_fit(dist, seen)
+
+    assert parts.support_.bare_low
+    parts.partial_fit(dist[:60], zeros)
+    assert parts.support_ == whole.support_ == regcal.calibrators.Support(low=0.0)
+    assert_allclose(parts.transform(dist[:1]).mass(0.0), whole.transform(dist[:1]).mass(0.0))

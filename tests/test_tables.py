@@ -205,7 +205,7 @@ def test_a_table_calibrator_learns_from_censored_rows(tmp_path, rng):
     assert_array_equal(model.predict_dist(table).mean(), wanted.mean())
     assert_array_equal(again.predict_dist(table).mean(), wanted.mean())
     assert again.target == columns
-    assert again.support == regcal.calibrators.Support(low=0.0)
+    assert again.support == regcal.calibrators.Support(low=0.0, bare_low=True)
 
 
 def test_a_table_regressor_learns_from_censored_rows(rng):

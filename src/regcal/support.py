@@ -34,6 +34,11 @@ OFF_STEP, LAST_DIGITS = 1e-6, 1e-10
 _FEWEST_TIED = 2
 
 
+def least_mass(n_rows: float) -> float:
+    """Return how many of so many rows share a value that is a point mass."""
+    return max(_SMALLEST_SHARE * n_rows, _FEWEST_ROWS)
+
+
 def find_ends(values: Array, weights: np.ndarray) -> Ends:
     """Return the ends of the support that hold a point mass.
 
@@ -62,8 +67,7 @@ def find_ends(values: Array, weights: np.ndarray) -> Ends:
     (0.0, inf)
     """
     values, weights = values[weights > 0], weights[weights > 0]
-    least = max(_SMALLEST_SHARE * weights.sum(), _FEWEST_ROWS)
-    return _one_each(_ends(values, weights, least))
+    return _one_each(_ends(values, weights, least_mass(weights.sum())))
 
 
 def find_ends_of_draws(draws: Array) -> Ends:
@@ -85,7 +89,7 @@ def find_ends_of_draws(draws: Array) -> Ends:
     if draws.size == 0:
         return WHOLE_LINE
     hits = max(np.count_nonzero(draws == value) for value in (draws.min(), draws.max()))
-    if hits < max(_SMALLEST_SHARE * draws.size, _FEWEST_ROWS):  # most draws need no sorting
+    if hits < least_mass(draws.size):  # most draws need no sorting
         return WHOLE_LINE
     low, high = find_ends(*np.unique(draws, return_counts=True))
     return _where_shared(

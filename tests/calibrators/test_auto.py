@@ -17,6 +17,7 @@ from regcal import (
     ScaleCalibrator,
     SinhArcsinhCalibrator,
     calibrator_names,
+    get_calibrator,
     log_score,
 )
 from regcal.calibrators.auto import default_candidates
@@ -253,6 +254,21 @@ def test_without_a_clear_gain_the_first_candidate_is_told_with_the_best(rng):
 
     assert cal.chosen_ == "identity"
     assert "nothing is clearly better" in cal.explanation()
+
+
+def test_where_censoring_leaves_no_threshold_log_scores_alone_compare(rng):
+    """Thresholds below all that was seen, where tails are as thin as one likes, do not count."""
+    y, times = 5.0 + 2.0 * rng.normal(size=300), rng.uniform(-8.0, 18.0, 300)
+    seen = Outcomes.right_censored(np.minimum(y, times), y <= times)
+    dist = Normal(rng.normal(5.0, 0.1, 300), 1.0)
+    candidates = [(name, get_calibrator(name)) for name in ("identity", "scale")]
+    by_crps, balanced = (
+        AutoCalibrator(candidates, objective=one).fit(dist, seen) for one in ("crps", "balanced")
+    )
+
+    assert by_crps.chosen_ == "identity"
+    assert "the CRPS tells no candidate from another" in by_crps.explanation()
+    assert balanced.chosen_ == "scale"
 
 
 def test_by_crps_gains_are_told_in_shares_of_it(rng):

@@ -285,7 +285,25 @@ def test_rows_that_differ_are_not_divided(rng, weight):
         assert len(folds) == 100
 
 
-@pytest.mark.parametrize("kind", [regcal.Samples, lambda v: regcal.Quantiles([0.2, 0.5, 0.9], v)])
+@pytest.mark.parametrize("weight", [10.0, 1000.0])
+def test_no_weight_makes_several_rows_of_one(rng, weight):
+    """Few rows that differ stay whole, though each of them has more than 2 % of all weight."""
+    numbers = rng.normal(size=40)
+    for y, support in ((numbers, Support()), (np.round(numbers), Support(step=1.0))):
+        rows = HeldOut.checked(Normal(numbers, 1.0), y, np.full(40, weight))
+
+        assert deal(rows, 3, 0, support)[0] is rows
+
+
+def quantiles(values):
+    return regcal.Quantiles([0.2, 0.5, 0.9], values)
+
+
+def quantiles_of_folds(values):
+    return regcal.concatenate([quantiles(values[:400]), quantiles(values[400:])])
+
+
+@pytest.mark.parametrize("kind", [regcal.Samples, quantiles, quantiles_of_folds])
 def test_rows_that_agree_at_a_mass_alone_are_not_one_row(kind):
     """What a kept row stands for is equal rows, not those that are as sure of a zero."""
     rng = np.random.default_rng(0)

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 import regcal
 from regcal.calibrators import Support
 
+NOT_BARE = {"bare_low": False, "bare_high": False}
 PREDICTED = "--mean mu --std sigma --calibrator pit"
 SURVIVAL = "--target days --censored alive"
 
@@ -99,7 +100,7 @@ def test_ends_that_were_found_are_told(tables):
     answer = json.loads(tables.good(f"{learn} --json").out)
 
     assert "Outcomes: values at or below 0 are seen at 0. If not, pass --support none." in told
-    assert answer["support"] == {"low": 0.0, "high": None, "step": 0.0, "smooth": False}
+    assert answer["support"] == {"low": 0.0, "high": None, "step": 0.0, "smooth": False} | NOT_BARE
     dist = in_python(table["mm"], table)
     assert_allclose(tables.table("out.csv")["below_0"], dist.mass(0.0))
     assert np.mean(dist.mass(0.0)) > 0.2
@@ -164,7 +165,12 @@ def test_models_are_fitted_on_what_was_seen(tables):
     tables.good("predict m.regcal s.csv --above 2 --output out.csv")
 
     assert told["features"] == ["mu"]
-    assert told["support"] == {"low": 0.0, "high": None, "step": 0.0, "smooth": False}
+    assert told["support"] == {
+        "low": 0.0,
+        "high": None,
+        "step": 0.0,
+        "smooth": False,
+    } | NOT_BARE | {"bare_low": True}
     assert [score["name"] for score in told["scores"]] == ["log score"]
     base = make_pipeline(StandardScaler(), BayesianRidge())
     model = regcal.CalibratedRegressorCV(base, "pit", support=(0, None)).fit(table[["mu"]], seen)
@@ -208,7 +214,7 @@ def test_a_model_file_is_judged_through_its_own_ends(tables):
     dist = regcal.Clipped(regcal.Normal(table["mu"], table["sigma"]), low=0.0)
     before = told["metrics"]["log score"]["values"]["before"]
     assert before == pytest.approx(regcal.log_score(table["mm"], dist).mean())
-    assert told["support"] == {"low": 0.0, "high": None, "step": 0.0, "smooth": False}
+    assert told["support"] == {"low": 0.0, "high": None, "step": 0.0, "smooth": False} | NOT_BARE
     page = tables.good("report rain.csv --model m.regcal --output page.html")
     assert "values at or below 0 are seen at 0" in page.err
     tables.refused("evaluate rain.csv --model m.regcal --support 0,", "Leave out --support")

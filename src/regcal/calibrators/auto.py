@@ -198,6 +198,13 @@ class AutoCalibrator(Calibrator):
                 f"chose {chosen[0].name} without a comparison, which takes two candidates and "
                 f"{_FEWEST_ROWS} rows that differ, whose weights sum to as much"
             )
+        if self.objective == "crps" and not any(score.behind for score in self.scores_):
+            return (
+                f"chose {chosen[0].name}, log score {chosen[0].log_score:.3f}, since the CRPS tells"
+                " no candidate from another, as where censoring leaves no threshold among the "
+                "outcomes that is known to be above or below each of them; the other objectives "
+                "compare log scores"
+            )
         best = min(self.scores_, key=lambda score: score.behind)
         if len(chosen) > 1:
             shares = [f"{score.weight:.0%} {score.name}" for score in chosen]

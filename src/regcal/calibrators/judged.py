@@ -95,7 +95,9 @@ class Judged(WithoutCaches):
         labels = known_below(rows, points)
         # what is known of some rows alone depends on their outcomes, and would favour what is wrong
         known = ~np.isnan(labels).any(axis=0)
-        lengths = np.sqrt(lengths_around(points)) * known
+        # beyond all outcomes alone, what has the thinnest tail would win
+        telling = known & (labels.min(axis=0) < labels.max(axis=0))
+        lengths = np.sqrt(lengths_around(points)) * (known & telling.any())
         return cls(np.stack(logs), np.stack(cdfs), labels, lengths, rows.weights, prices)
 
     @cached_property

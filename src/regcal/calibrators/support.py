@@ -25,6 +25,8 @@ class Support:
         Distance of the values; 0 where they are continuous.
     smooth : bool
         Whether predictions are continuous nevertheless: the step only tells what outcomes mean.
+    bare_low, bare_high : bool
+        Whether outcomes were censored and none was seen at the end, so that none lies there.
 
     Examples
     --------
@@ -41,6 +43,8 @@ class Support:
     high: float = np.inf
     step: float = 0.0
     smooth: bool = False
+    bare_low: bool = False
+    bare_high: bool = False
 
     @classmethod
     def given(cls, support: Any, step: Any) -> Support:
@@ -113,8 +117,12 @@ class Support:
         if self.step > 0:
             lower = (np.round(lower / self.step) - 0.5) * self.step
             upper = (np.round(upper / self.step) + 0.5) * self.step
+        low, high = self.ends
+        above = at_low & (upper > low) & self.bare_low
+        below = at_high & (lower < high) & self.bare_high
         return Outcomes.unchecked(
-            np.where(at_low, -np.inf, lower), np.where(at_high, np.inf, upper)
+            np.where(above, low, np.where(at_low, -np.inf, lower)),
+            np.where(below, high, np.where(at_high, np.inf, upper)),
         )
 
     def through(self, latent: Distribution) -> Distribution:

@@ -182,10 +182,17 @@ class Targets(WithoutCaches):
             return replace(self, support=support)
         told_step, told_ends = given_step(step), given_ends(support)
         width = self._found_step() if told_step is None else told_step
-        few = len(self._gaps) < _FEW_VALUES and np.array_equal(self.exact, self.weights)
+        exact = np.array_equal(self.exact, self.weights)
+        few = len(self._gaps) < _FEW_VALUES and exact
         lattice = self._found_step() if width == 0 and few else 0.0
         ends = self._found_ends() if told_ends is None else told_ends
-        wanted = Support(*ends, step=width or lattice, smooth=lattice > 0)
+        wanted = Support(
+            *ends,
+            step=width or lattice,
+            smooth=lattice > 0,
+            bare_low=not exact and -np.inf < ends[0] < self.smallest_upper,
+            bare_high=not exact and self.largest_lower < ends[1] < np.inf,
+        )
         return replace(self, support=wanted)
 
     @cached_property

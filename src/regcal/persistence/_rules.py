@@ -331,6 +331,8 @@ RULES: dict[type, dict[str, Check]] = {
         "high": number_or_infinite,
         "step": Number(least=0.0),
         "smooth": Instance(bool),
+        "bare_low": Instance(bool),
+        "bare_high": Instance(bool),
     },
     Outcomes: {
         "lower": Numbers("rows", infinite=True),
