@@ -15,8 +15,6 @@ from regcal.distributions.base import ProbitDistribution, check_size
 from regcal.distributions.primitives import log_normal_density, mass_between, signed_tails
 from regcal.maps.members import Members
 
-_SQRT_2PI = float(np.sqrt(2.0 * np.pi))
-
 
 def check_loc_scale(loc: ArrayLike, scale: ArrayLike) -> tuple[Array, Array]:
     """Return location and scale as finite columns of one length, the scale positive."""
@@ -91,16 +89,6 @@ class Normal(ProbitDistribution):
     def _probit_and_logslope(self, points: Array) -> tuple[Array, Array]:
         z = self._probit(points)
         return z, np.full(z.shape, -np.log(self.scale)[:, np.newaxis])
-
-    def _sides_and_density(self, points: Array) -> Array:
-        z = self._probit(points)
-        told = np.empty((3, *z.shape))
-        ndtr(z, out=told[0])
-        ndtr(-z, out=told[1])
-        with np.errstate(over="ignore"):
-            np.exp(-0.5 * z * z, out=told[2])
-            told[2] /= _SQRT_2PI * self.scale[:, np.newaxis]
-        return told
 
     def _from_probit(self, probits: Array) -> Array:
         return self.loc[:, np.newaxis] + self.scale[:, np.newaxis] * probits
