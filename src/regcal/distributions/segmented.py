@@ -21,7 +21,7 @@ from regcal.distributions._quadrature import (
     panels_between,
 )
 from regcal.distributions._roots import solve_increasing
-from regcal.distributions._segment_table import SegmentMasses, SegmentPlaces
+from regcal.distributions._segment_table import SegmentMasses, SegmentTable
 from regcal.distributions._segments import (
     BaseMasses,
     JoinedReweighting,
@@ -182,9 +182,9 @@ class Segmented(SidedDistribution):
         return SegmentMasses(self._base_masses, np.exp(self._log_new))
 
     @cached_property
-    def _spans(self) -> SegmentPlaces:
-        """Where segments start and end."""
-        return SegmentPlaces(self._edges)
+    def _table(self) -> SegmentTable:
+        """What is asked of segments at points."""
+        return SegmentTable(self._masses, self._edges)
 
     # ---------------------------------------------------------------------------------- evaluation
 
@@ -246,13 +246,13 @@ class Segmented(SidedDistribution):
         """Return the mass below points and above them; the base has tails `here` where shaped."""
         places = self._places(segments)
         if not self.uniform:
-            return self._masses.beside(places, here)
-        shares = self._spans.shares(places, points)
+            return self._table.beside(places, here)
+        shares = self._table.even_shares(places, points)
         if here.size:
-            own = self._masses.shares(places[:, shaped], here)
+            own = self._table.shares(places[:, shaped], here)
             even = self._even(segments[:, shaped])
             shares[:, :, shaped] = np.where(even, shares[:, :, shaped], own)
-        return self._masses.beside_shares(places, shares)
+        return self._table.beside_shares(places, shares)
 
     def _cdf(self, points: Array) -> Array:
         return self._sides(points, self._segment(points))[0]
@@ -313,7 +313,7 @@ class Segmented(SidedDistribution):
 
     def _new_tails(self, points: Array, here: Array) -> Array:
         """Return signed tails at points where the base has others, each on the base's side."""
-        return self._masses.new_tails(self._places(self._segment(points)), here)
+        return self._table.new_tails(self._places(self._segment(points)), here)
 
     def _logcdf(self, points: Array) -> Array:
         return self._log_tails(points)[0]
@@ -333,7 +333,7 @@ class Segmented(SidedDistribution):
         """Return the log shares of a point's segment that lie below and above it."""
         below, above = self._log_masses_beside(points, segments)
         even = self._even(segments)
-        share, _ = self._spans.shares(self._places(segments), points)
+        share, _ = self._table.even_shares(self._places(segments), points)
         with np.errstate(divide="ignore", invalid="ignore"):
             # from their odds: far out, where last digits are large, shares still make a whole
             odds = below - above
@@ -344,7 +344,7 @@ class Segmented(SidedDistribution):
 
     def _ends_of(self, segments: np.ndarray) -> tuple[Array, Array]:
         """Return where segments start and end."""
-        return self._spans.ends(self._places(segments))
+        return self._table.ends(self._places(segments))
 
     @cached_property
     def _deep(self) -> np.ndarray:
@@ -416,8 +416,7 @@ class Segmented(SidedDistribution):
         if np.count_nonzero(self._masses.new) < self._masses.new.size:
             segments = np.clip(segments, *outermost(self._log_new > -np.inf))
         places = self._places(segments)
-        start, _, end, mass, new, below, above = self._masses.take(places)
-        low, width, high = self._spans.take(places)
+        start, _, end, mass, new, below, above, low, width, high = self._table.take(places)
         # of the two, the share on the side of the smaller tail has kept its digits
         lower = probits < 0
         tail *= np.where(lower, *self._masses.whole)
@@ -556,8 +555,8 @@ class Segmented(SidedDistribution):
         starts, ends = (part.reshape(len(edges), -1) for part in (edges[..., :-1], edges[..., 1:]))
         points, lengths = rule.between(edges)
         places = self._places(self._segment(0.5 * (starts + ends)))
-        new, below, above = self._masses.take_new(places)[..., np.newaxis]
-        low, width = self._spans.take(places)[:2, ..., np.newaxis]
+        new, below, above = self._table.take_new(places)[..., np.newaxis]
+        low, width = self._table.take_spans(places)[:2, ..., np.newaxis]
         share = share_behind(rule.panels(points), low, width)
         whole = self._masses.whole[..., np.newaxis]
         below = (below + new * share) / whole[0]
