@@ -13,6 +13,9 @@ from regcal._validation import Array
 from regcal.distributions._segments import BaseMasses, share_behind
 from regcal.distributions.primitives import mass_between
 
+# Rows of the table: what it says of the base's masses, of new ones, of both, and of places.
+_BASE, _NEW, _MASSES, _SPANS = slice(0, 4), slice(4, 7), slice(0, 7), slice(7, 10)
+
 
 @dataclass(frozen=True)
 class SegmentMasses(WithoutCaches):
@@ -89,11 +92,11 @@ class SegmentTable(WithoutCaches):
 
     def take_new(self, places: np.ndarray) -> Array:
         """Return the new mass of segments, of all below them and of all above them."""
-        return self._table[4:7].take(places, axis=1)
+        return self._table[_NEW].take(places, axis=1)
 
     def take_spans(self, places: np.ndarray) -> Array:
         """Return where segments start, how wide they are and where they end."""
-        return self._table[7:].take(places, axis=1)
+        return self._table[_SPANS].take(places, axis=1)
 
     def ends(self, places: np.ndarray) -> tuple[Array, Array]:
         """Return where segments start and end."""
@@ -102,12 +105,12 @@ class SegmentTable(WithoutCaches):
 
     def beside(self, places: np.ndarray, here: Array) -> Array:
         """Return new masses below and above points in segments, at which the base has tails."""
-        table = self._table[:7].take(places, axis=1)
-        return self._with_others(_shares(table[:4], here), table[4:])
+        table = self._table[_MASSES].take(places, axis=1)
+        return self._with_others(_shares(table[_BASE], here), table[_NEW])
 
     def shares(self, places: np.ndarray, here: Array) -> Array:
         """Return the shares of segments below and above points, at which the base has tails."""
-        return _shares(self._table[:4].take(places, axis=1), here)
+        return _shares(self._table[_BASE].take(places, axis=1), here)
 
     def even_shares(self, places: np.ndarray, points: Array) -> Array:
         """Return how much of the width of their segments lies below points, and above."""
@@ -150,14 +153,15 @@ class SegmentTable(WithoutCaches):
         The base's tail at the end that is nearer to the tail's own; the new mass beyond it; the
         base's mass and the new one.
         """
-        start, _, end, mass, new, below, above = self._table[:7]
+        start, _, end, mass, new, below, above = self._table[_MASSES]
         rows = [start, -end], [below, above], [mass, mass], [new, new]
         return np.stack([np.concatenate(row) for row in rows])
 
 
 def _shares(table: Array, here: Array) -> Array:
     """Return how much of the base's mass of segments is below its tails `here`, and above."""
-    table[1] = here
-    shares = mass_between(table[:2], table[1:3])
-    shares /= table[3]
+    _, room, _, mass = table
+    room[...] = here
+    shares = mass_between(table[:2], table[1:3])  # from start to here, and from here to end
+    shares /= mass
     return np.minimum(shares, 1.0, out=shares)
