@@ -408,7 +408,8 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         -------
         Distribution
         """
-        return self.transform_latent(dist, covariates if self.uses_covariates else None)
+        looks = covariates is not None and self.uses_covariates
+        return self.transform_latent(dist, covariates if looks else None)
 
     def _read(self, covariates: Any, n_rows: int) -> Covariates | None:
         """Return the covariates of new rows as those of earlier ones were."""

@@ -21,6 +21,7 @@ from regcal.distributions._quadrature import (
     panels_between,
 )
 from regcal.distributions._roots import solve_increasing
+from regcal.distributions._segment_table import SegmentMasses, SegmentTable
 from regcal.distributions._segments import (
     BaseMasses,
     JoinedReweighting,
@@ -40,7 +41,6 @@ from regcal.distributions.primitives import (
     LOG_HALF,
     joined_kinks,
     log_difference,
-    mass_between,
     outermost,
 )
 from regcal.distributions.stacked import joint
@@ -177,41 +177,14 @@ class Segmented(SidedDistribution):
         return np.minimum(np.maximum(grid, support[:, :1]), support[:, 1:])
 
     @cached_property
-    def _new(self) -> Array:
-        """The calibrated mass of each segment."""
-        return np.exp(self._log_new)
+    def _masses(self) -> SegmentMasses:
+        """The masses of segments, the base's and calibrated ones."""
+        return SegmentMasses(self._base_masses, np.exp(self._log_new))
 
     @cached_property
-    def _sums(self) -> tuple[Array, Array]:
-        """The mass of each segment and all below, and of each and all above.
-
-        Of all segments it is next to 1, and not the same from either side: answers are shares.
-        """
-        sums = np.add.accumulate
-        return sums(self._new, axis=1), sums(self._new[:, ::-1], axis=1)[:, ::-1]
-
-    @cached_property
-    def _whole(self) -> Array:
-        """The mass of all segments, summed from below and from above, (2, n_rows, 1)."""
-        return np.stack([self._sums[0][:, -1:], self._sums[1][:, :1]])
-
-    @cached_property
-    def _table(self) -> Array:
-        """What is asked of segments, one after the other and row by row.
-
-        The base's signed tails at the start, where a point may be and at the end, its mass; the
-        new mass, and that of all segments below and above; where they start, how wide they are, and
-        where they end.
-        """
-        base, new, (below, above) = self._base_masses, self._new, self._sums
-        table = np.zeros((10, *new.shape))
-        table[0], table[2] = base.tails[:, :-1], base.tails[:, 1:]
-        table[3] = np.where(base.masses > 0, base.masses, 1.0)
-        table[4] = new
-        table[5, :, 1:], table[6, :, :-1] = below[:, :-1], above[:, 1:]
-        low, high = table[7], table[9] = self._edges[:, :-1], self._edges[:, 1:]
-        np.subtract(high, low, out=table[8])
-        return table.reshape(len(table), -1)
+    def _table(self) -> SegmentTable:
+        """What is asked of segments at points."""
+        return SegmentTable(self._masses, self._edges)
 
     # ---------------------------------------------------------------------------------- evaluation
 
@@ -272,31 +245,14 @@ class Segmented(SidedDistribution):
     ) -> Array:
         """Return the mass below points and above them; the base has tails `here` where shaped."""
         places = self._places(segments)
-        if self.uniform:
-            shares = np.empty((2, *places.shape))
-            shares[0] = share_behind(points, *self._table[7:9].take(places, axis=1))
-            np.subtract(1.0, shares[0], out=shares[1])
-            if here.size:
-                own = self._shares(self._table[:4].take(places[:, shaped], axis=1), here)
-                even = self._even(segments[:, shaped])
-                shares[:, :, shaped] = np.where(even, shares[:, :, shaped], own)
-            table = self._table[4:7].take(places, axis=1)
-        else:
-            table = self._table[:7].take(places, axis=1)
-            shares, table = self._shares(table, here), table[4:]
-        # of the new mass, and with that of segments beyond
-        shares *= table[0]
-        shares += table[1:]
-        shares /= self._whole
-        return np.minimum(shares, 1.0, out=shares)
-
-    @staticmethod
-    def _shares(table: Array, here: Array) -> Array:
-        """Return how much of the base's mass of segments is below its tails `here`, and above."""
-        table[1] = here
-        shares = mass_between(table[:2], table[1:3])
-        shares /= table[3]
-        return np.minimum(shares, 1.0, out=shares)
+        if not self.uniform:
+            return self._table.beside(places, here)
+        shares = self._table.even_shares(places, points)
+        if here.size:
+            own = self._table.shares(places[:, shaped], here)
+            even = self._even(segments[:, shaped])
+            shares[:, :, shaped] = np.where(even, shares[:, :, shaped], own)
+        return self._table.beside_shares(places, shares)
 
     def _cdf(self, points: Array) -> Array:
         return self._sides(points, self._segment(points))[0]
@@ -317,11 +273,11 @@ class Segmented(SidedDistribution):
             here = np.where(upper < lower, -upper, lower)
         told[:2] = self._masses_beside(points, segments, shaped, here)
         with np.errstate(invalid="ignore"):
-            told[2] *= self._at(self._heights[0], segments)
+            told[2] *= self._at(self._factors, segments)
         if np.count_nonzero(self._even_segments):
             low, high = self._ends_of(segments)
             inside = (points >= low) & (points <= high)
-            told[2] += np.where(inside, self._at(self._heights[1], segments), 0.0)
+            told[2] += np.where(inside, self._at(self._even_densities, segments), 0.0)
         if np.count_nonzero(self._lost):
             lost = np.flatnonzero(self._lost)
             own = points if len(points) == 1 else points[lost]
@@ -330,12 +286,18 @@ class Segmented(SidedDistribution):
         return told
 
     @cached_property
-    def _heights(self) -> tuple[Array, Array]:
-        """What the base's density is multiplied by, and the density where that is even."""
-        even = self._even_segments
+    def _factors(self) -> Array:
+        """What the base's density is multiplied by: nothing where masses are spread evenly."""
         with np.errstate(over="ignore"):
-            heights = np.exp(self._log_heights)
-        return np.where(even, 0.0, heights), np.where(even, heights, 0.0)
+            factors = self._masses.new / self._masses.divisors
+        return np.where(self._even_segments, 0.0, factors)
+
+    @cached_property
+    def _even_densities(self) -> Array:
+        """The densities where masses are spread evenly, else 0."""
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            densities = self._masses.new / (self._edges[:, 1:] - self._edges[:, :-1])
+        return np.where(self._even_segments & (self._masses.new > 0), densities, 0.0)
 
     def _probit(self, points: Array) -> Array:
         lower, upper = self._sides(points, self._segment(points))
@@ -351,29 +313,7 @@ class Segmented(SidedDistribution):
 
     def _new_tails(self, points: Array, here: Array) -> Array:
         """Return signed tails at points where the base has others, each on the base's side."""
-        places = self._places(self._segment(points))
-        places += np.signbit(here) * self._new.size
-        nearest, beyond, mass, new = self._tail_table.take(places, axis=1)
-        # from the end of its segment on that side
-        side = np.abs(here) - nearest
-        np.maximum(side, 0.0, out=side)
-        side /= mass
-        np.minimum(side, 1.0, out=side)
-        side *= new
-        side += beyond
-        side /= self._whole[0]
-        return np.copysign(side, here, out=side)
-
-    @cached_property
-    def _tail_table(self) -> Array:
-        """What is asked of segments on either side, those of lower tails before upper ones.
-
-        The base's tail at the end that is nearer to the tail's own; the new mass beyond it; the
-        base's mass and the new one.
-        """
-        start, _, end, mass, new, below, above = self._table[:7]
-        rows = [start, -end], [below, above], [mass, mass], [new, new]
-        return np.stack([np.concatenate(row) for row in rows])
+        return self._table.new_tails(self._places(self._segment(points)), here)
 
     def _logcdf(self, points: Array) -> Array:
         return self._log_tails(points)[0]
@@ -393,7 +333,7 @@ class Segmented(SidedDistribution):
         """Return the log shares of a point's segment that lie below and above it."""
         below, above = self._log_masses_beside(points, segments)
         even = self._even(segments)
-        share = share_behind(points, *self._table[7:9].take(self._places(segments), axis=1))
+        share, _ = self._table.even_shares(self._places(segments), points)
         with np.errstate(divide="ignore", invalid="ignore"):
             # from their odds: far out, where last digits are large, shares still make a whole
             odds = below - above
@@ -404,8 +344,7 @@ class Segmented(SidedDistribution):
 
     def _ends_of(self, segments: np.ndarray) -> tuple[Array, Array]:
         """Return where segments start and end."""
-        low, high = self._table[7::2].take(self._places(segments), axis=1)
-        return low, high
+        return self._table.ends(self._places(segments))
 
     @cached_property
     def _deep(self) -> np.ndarray:
@@ -463,7 +402,8 @@ class Segmented(SidedDistribution):
     @cached_property
     def _first_odds(self) -> Array:
         """Where segments begin, without the first one: one to so many, below 0 in lower tails."""
-        below, above = self._sums[0][:, :-1] / self._whole[0], self._sums[1][:, 1:] / self._whole[1]
+        (below, above), whole = self._masses.sums, self._masses.whole
+        below, above = below[:, :-1] / whole[0], above[:, 1:] / whole[1]
         with np.errstate(divide="ignore"):
             return np.copysign(1.0 / np.minimum(below, above), below - above)
 
@@ -473,13 +413,13 @@ class Segmented(SidedDistribution):
         with np.errstate(divide="ignore"):
             odds = np.copysign(1.0 / tail, probits)
         segments = count_reached(self._first_odds, odds, strictly=True)
-        if np.count_nonzero(self._new) < self._new.size:
+        if np.count_nonzero(self._masses.new) < self._masses.new.size:
             segments = np.clip(segments, *outermost(self._log_new > -np.inf))
-        table = self._table.take(self._places(segments), axis=1)
-        start, _, end, mass, new, below, above, low, width, high = table
+        places = self._places(segments)
+        start, _, end, mass, new, below, above, low, width, high = self._table.take(places)
         # of the two, the share on the side of the smaller tail has kept its digits
         lower = probits < 0
-        tail *= np.where(lower, *self._whole)
+        tail *= np.where(lower, *self._masses.whole)
         share = (tail - np.where(lower, below, above)) / new
         share = np.minimum(np.maximum(share, 0.0), 1.0)
         rest = 1.0 - share
@@ -552,8 +492,8 @@ class Segmented(SidedDistribution):
         if parts is None:
             return super()._mean_and_var()
         centre, *integrals = parts
-        masses, new = self._base_masses.masses, self._new
-        first, second = np.stack(integrals) * (new / np.where(masses > 0, masses, 1.0))
+        new = self._masses.new
+        first, second = np.stack(integrals) * (new / self._masses.divisors)
         if self.uniform:
             low, high = edges[:, 1:-2], edges[:, 2:-1]
             middle = 0.5 * (low + high) - centre
@@ -600,7 +540,8 @@ class Segmented(SidedDistribution):
             np.where(beyond, self._new_tails(base.points, base.tails), 0.0),
             base.slack,
         )
-        middle = (self._sums[0] <= 0.5 * self._whole[0]).sum(axis=1, keepdims=True)
+        sums, whole = self._masses.sums[0], self._masses.whole[0]
+        middle = (sums <= 0.5 * whole).sum(axis=1, keepdims=True)
         points, lengths, tails, slack = map(joined_columns, zip(own, beside, strict=True))
         middle = np.minimum(middle, grid.shape[1] - 1)
         centre = np.take_along_axis(for_rows(grid, len(self)), middle, axis=1)
@@ -614,11 +555,12 @@ class Segmented(SidedDistribution):
         starts, ends = (part.reshape(len(edges), -1) for part in (edges[..., :-1], edges[..., 1:]))
         points, lengths = rule.between(edges)
         places = self._places(self._segment(0.5 * (starts + ends)))
-        table = self._table[4:9].take(places, axis=1)
-        new, below, above, low, width = table[..., np.newaxis]
+        new, below, above = self._table.take_new(places)[..., np.newaxis]
+        low, width = self._table.take_spans(places)[:2, ..., np.newaxis]
         share = share_behind(rule.panels(points), low, width)
-        below = (below + new * share) / self._whole[0][:, :, np.newaxis]
-        above = (above + new * (1.0 - share)) / self._whole[1][:, :, np.newaxis]
+        whole = self._masses.whole[..., np.newaxis]
+        below = (below + new * share) / whole[0]
+        above = (above + new * (1.0 - share)) / whole[1]
         tails = np.where(above < below, -above, below).reshape(len(self), -1)
         return points, np.broadcast_to(lengths, tails.shape), tails, np.zeros((1, starts.shape[1]))
 
