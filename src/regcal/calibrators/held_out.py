@@ -15,7 +15,7 @@ from regcal.calibrators.support import UNBOUNDED, Support
 from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Quantiles, as_distribution, concatenate
 from regcal.distributions.alike import read, readings_of, row_keys, says_the_same
-from regcal.distributions.stacked import Stacked, joined
+from regcal.distributions.stacked import joined
 from regcal.outcomes import Outcomes, check_outcomes
 from regcal.support import least_mass
 
@@ -194,7 +194,7 @@ class HeldOut(WithoutCaches):
         if numbers.max(initial=-1) + 1 == len(self):
             return numbers
         # rows that say the same of their outcome, as of a mass, may differ elsewhere
-        return _numbered([*columns, *_told_by(self.dist)])
+        return _numbered([*columns, *row_keys(self.dist)])
 
     @property
     def _keys(self) -> list[Array]:
@@ -545,26 +545,11 @@ def _numbered(columns: Sequence[Array]) -> np.ndarray:
     return np.unique(rows, axis=0, return_inverse=True)[1].ravel()
 
 
-def _told_by(dist: Distribution) -> list[Array]:
-    """Return numbers that tell predictions apart, those of batches below each other by their own.
-
-    benchmarks/quality.py, three folds of boosted quantiles on articles: else 181 of 610 rows, which
-    are as sure of a zero, count as one row, and "auto" leaves a model as it is that loses 4.5 nats.
-    """
-    if not isinstance(dist, Stacked):
-        return row_keys(dist)
-    parts = [(places, row_keys(part)) for places, part in dist._groups()]
-    keys = np.zeros((max(len(own) for _, own in parts), len(dist)))
-    for places, own in parts:
-        keys[: len(own), places] = own
-    return list(keys)
-
-
 def uniforms_of(rows: HeldOut) -> Array:
     """Return numbers in (0, 1] that look random and follow from what each row holds alone."""
     mixed = np.zeros(len(rows), dtype=np.uint64)
     probits = [] if readings_of(rows.dist) else [rows.z]
-    for values in (*probits, rows.y, *rows._keys, *_told_by(rows.dist)):
+    for values in (*probits, rows.y, *rows._keys, *row_keys(rows.dist)):
         mixed ^= _seven_digits(values)
         mixed = _scrambled(mixed)
     if not rows.seen.exact_rows.all():
