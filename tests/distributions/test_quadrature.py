@@ -159,6 +159,15 @@ def test_rows_that_are_laid_out_otherwise_begin_anew():
     assert all((effort.panels == [2]).all() for _, effort in rows.asked[3:])
 
 
+def test_unknown_rows_beside_rows_that_begin_anew_are_not_forgotten():
+    """A row that quick nodes do not know has its careful ones whatever becomes of the others."""
+    alone = (-9.0, -3.0, -1.0, 1.0, 9.0)
+    rows = SteepRows([0.0, 0.0, 8.0, 0.0], unknown=[1], quick=True, alone=alone)
+
+    assert_allclose(refined(rows.sums_of), [[9.0, 9.0, 8.7, 9.0]], rtol=1e-6)
+    assert ([1], True) in [(numbers, effort.careful) for numbers, effort in rows.asked]
+
+
 @pytest.mark.parametrize("shared", [True, False])
 def test_a_cut_makes_two_halves_of_its_panel(shared):
     """Also where rows have panels of their own; what is outside is moved to an end."""

@@ -409,7 +409,8 @@ def refined(
         except OtherPanelsError:
             # by themselves, these rows are laid out otherwise than beside the others
             answers[:, own] = refined(sums_of, own if rows is None else rows[own], careful)
-            return answers
+            settled[own] = True
+            break
         sums.put(chosen, panels, finer)
         answers[:, own], doubts = sums.answers(), sums.doubts()
     again = np.flatnonzero(~settled)
