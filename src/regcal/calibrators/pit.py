@@ -26,8 +26,9 @@ _MIN_KNOTS, _MAX_KNOTS = 4, 16
 _OUTER_LEVEL = 0.02
 _SMALLEST_GAP = 0.05
 
-# Outcomes further out, in units of their central spread, count as if they were there: a gross error
-# says no more than that something may be far out.
+# Outcomes further out, in units of their central spread and beyond all but the share of outcomes
+# outside of the knots, count as if they were there: a gross error says no more than that something
+# may be far out. What more rows than that agree on, as a cluster of its own, is no error.
 _FARTHEST = 20.0
 
 # More outcomes than this are merged: their neighbours are next to equal.
@@ -50,6 +51,17 @@ class _Standard:
     # quantiles of all, exact or not, at probits of their ranks
     quantiles: Array
     probits: Array
+
+    def credible(self, farthest: float = _FARTHEST) -> tuple[float, float]:
+        """Return between which places outcomes are no gross errors."""
+        outer = ndtri(_OUTER_LEVEL)
+        low, high = np.interp([outer, -outer], self.probits, self.quantiles)
+        return min(float(low), 0.0) - farthest, max(float(high), 0.0) + farthest
+
+    def without_gross_errors(self) -> "_Standard":
+        """Return outcomes of which none is beyond what is credible."""
+        values, quantiles = (np.clip(v, *self.credible()) for v in (self.values, self.quantiles))
+        return replace(self, values=values, quantiles=quantiles)
 
 
 class PITCalibrator(ProbitCalibrator):
@@ -172,9 +184,9 @@ def without_gross_errors(
     if len(outcomes) == 0:
         return outcomes
     data = _standardise(outcomes, NO_INTERVALS, prior_rows)
-    room = farthest * data.factor
+    low, high = (data.shift + data.factor * end for end in data.credible(farthest))
     z, squares = outcomes.values
-    inside = np.clip(z, data.shift - room, data.shift + room)
+    inside = np.clip(z, low, high)
     return replace(outcomes, values=np.stack([inside, np.where(inside == z, squares, inside**2)]))
 
 
@@ -189,15 +201,13 @@ def _standardise(outcomes: Points, intervals: Points, prior_rows: float) -> _Sta
     share = weights.sum() / (weights.sum() + prior_rows)
     factor = np.sqrt(share * (0.5 * (high - low)) ** 2 + 1 - share)
     shift = share * middle
-    quantiles = np.clip((z - shift) / factor, -_FARTHEST, _FARTHEST)
-    values = quantiles
+    values = quantiles = (z - shift) / factor
     if len(intervals):
         z, weights = _in_cells(*_merge_ties(outcomes.values[0], outcomes.weights))
-        values = np.clip((z - shift) / factor, -_FARTHEST, _FARTHEST)
+        values = (z - shift) / factor
     ends = tuple((intervals.values[row] - shift) / factor for row in (0, 2))
-    return _Standard(
-        values, weights, (ends[0], ends[1]), intervals.weights, shift, factor, quantiles, probits
-    )
+    told = (ends[0], ends[1]), intervals.weights, shift, factor, quantiles, probits
+    return _Standard(values, weights, *told).without_gross_errors()
 
 
 def _place_knots(data: _Standard) -> Array:
