@@ -66,6 +66,17 @@ def test_wrong_tails_are_told(rng, factor):
     assert "their mean" not in message
 
 
+def test_probability_between_clusters_is_told(rng):
+    """A mean that is right does not hide that no outcome is where predictions are."""
+    dist, noise = constant_rows(rng, 1000)
+    y = np.where(np.arange(1000) % 2 == 0, -1.0, 1.0) + 0.01 * noise
+
+    (message,) = said(lambda: Moved(0.0, 0.1).fit(dist, y))
+
+    assert "their mean" not in message
+    assert "the share of such outcomes 0.25" in message
+
+
 def constant_rows(rng, n):
     return Normal(np.zeros(n), 1.0), rng.normal(size=n)
 
@@ -142,9 +153,9 @@ def test_averages_are_those_of_the_distributions(rng):
     found = _averages(dist, y, 10.0, points_over(targets, Support()), tails)
 
     assert_allclose(found.mean, np.exp(0.5 * sigma**2) - y.mean(), atol=0.03)
-    assert_allclose(tails.shares, [0.0, 0.05, 0.05, 0.0], atol=1e-12)
+    assert_allclose(tails.shares, [0.0, 0.05, 0.25, 0.25, 0.05, 0.0], atol=1e-12)
     lognormal = stats.lognorm(s=sigma)
-    expected = [*lognormal.cdf(tails.places[:2]), *lognormal.sf(tails.places[2:])]
+    expected = [*lognormal.cdf(tails.places[:3]), *lognormal.sf(tails.places[3:])]
     assert_allclose(found.tails, expected, rtol=1e-9)
 
 

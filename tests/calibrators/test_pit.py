@@ -32,6 +32,18 @@ def test_pit_recovers_a_known_map(rng):
         assert_allclose(cal.transform(dist[:1]).cdf(grid), truth.cdf(grid), atol=noise)
 
 
+@pytest.mark.parametrize("name", ["pit", "gpc", "gp-density"])
+def test_a_far_cluster_is_no_gross_error(name, rng):
+    """A tenth of the outcomes, far from the tight cluster of the others, keep their probability."""
+    y = np.where(np.arange(1500) % 10 == 0, 100.0, 0.0) + 0.5 * rng.normal(size=1500)
+    dist = Normal(np.full(1500, y.mean()), np.full(1500, y.std()))
+
+    one = get_calibrator(name).fit(dist, y).transform(dist[:1])
+
+    assert_allclose(one.cdf([[10.0, 50.0, 90.0]]), 0.9, atol=0.08)
+    assert_allclose(one.mean(), y.mean(), atol=2.0)
+
+
 def test_smooth_pit_gains_on_new_rows_and_keeps_what_is_right(rng):
     """It gains most of what there is to gain, and costs next to nothing where nothing is wrong."""
     train, test = Normal(np.zeros(300), 1.0 + np.zeros(300)), Normal(np.zeros(4000), np.ones(4000))

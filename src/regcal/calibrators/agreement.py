@@ -32,8 +32,9 @@ _TIMES = 2.0
 # exponential distribution of mean 1: more than this are seen once in 22 000 times.
 _BEYOND = 10.0
 
-# The shares of outcomes in the tails that are looked at, beside what lies beyond all of them.
-_TAIL = 0.05
+# The shares of outcomes in the tails that are looked at, beside what lies beyond all of them. The
+# wide ones tell of maps that put probability between clusters of outcomes.
+_TAILS = (0.05, 0.25)
 
 # A density has half a value's share on either side of it, so that P(Y <= k) is off by that half.
 # Up to 0.05 is what readers of a probability forgive: ages, marks and rounded measurements with
@@ -99,21 +100,16 @@ class Tails:
 
     @classmethod
     def of(cls, targets: Targets, support: Support) -> "Tails":
-        """Return what lies beyond all outcomes, and the outer 5 % of them, on either side."""
+        """Return what lies beyond all outcomes, and the outer 5 and 25 %, on either side."""
         half = 0.5 * support.step
         shares = np.cumsum(targets.weights) / targets.weights.sum()
-        at = np.searchsorted(shares, [_TAIL, 1.0 - _TAIL])
-        low, high = targets.values[np.minimum(at, len(shares) - 1)]
-        places = np.array(
-            [
-                np.nextafter(targets.low - half, -np.inf),
-                low + half,
-                high + half,
-                targets.high + half,
-            ]
-        )
+        at = np.searchsorted(shares, [_TAILS, 1.0 - np.array(_TAILS)])
+        # ties may make them one
+        low, high = map(np.unique, targets.values[np.minimum(at, len(shares) - 1)])
+        below_all = np.nextafter(targets.low - half, -np.inf)
+        places = np.concatenate([[below_all], low + half, high + half, [targets.high + half]])
         below = targets.share_below(places)
-        signs = np.array([-1.0, -1.0, 1.0, 1.0])
+        signs = np.repeat([-1.0, 1.0], [1 + len(low), len(high) + 1])
         shares = np.where(signs < 0, below, 1.0 - below)
         return cls(places, signs, np.clip(shares, 0.0, 1.0))  # of weights that sum to nearly 1
 

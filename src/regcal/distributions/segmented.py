@@ -404,7 +404,7 @@ class Segmented(SidedDistribution):
         """Where segments begin, without the first one: one to so many, below 0 in lower tails."""
         (below, above), whole = self._masses.sums, self._masses.whole
         below, above = below[:, :-1] / whole[0], above[:, 1:] / whole[1]
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             return np.copysign(1.0 / np.minimum(below, above), below - above)
 
     def _quantiles(self, probits: Array) -> Array:
