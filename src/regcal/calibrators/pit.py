@@ -20,15 +20,16 @@ from regcal.calibrators.probit import ProbitCalibrator
 from regcal.calibrators.scale import solve_scale
 from regcal.gp import DenseDesign, IntervalTerm
 from regcal.maps import PiecewiseMap
+from regcal.support import least_mass
 
 # Knots of the smooth map: their number grows with the cube root of the rows, within limits.
 _MIN_KNOTS, _MAX_KNOTS = 4, 16
 _OUTER_LEVEL = 0.02
 _SMALLEST_GAP = 0.05
 
-# Outcomes further out, in units of their central spread and beyond all but the share of outcomes
-# outside of the knots, count as if they were there: a gross error says no more than that something
-# may be far out. What more rows than that agree on, as a cluster of its own, is no error.
+# Outcomes further out, in units of their central spread and beyond all but as few rows as make no
+# mass, count as if they were there: a gross error says no more than that something may be far out.
+# What more rows agree on, as a cluster of its own, is no error.
 _FARTHEST = 20.0
 
 # More outcomes than this are merged: their neighbours are next to equal.
@@ -54,7 +55,8 @@ class _Standard:
 
     def credible(self, farthest: float = _FARTHEST) -> tuple[float, float]:
         """Return between which places outcomes are no gross errors."""
-        outer = ndtri(_OUTER_LEVEL)
+        total = float(self.weights.sum() + self.interval_weights.sum())
+        outer = ndtri(min(least_mass(total) / total, 0.5))
         low, high = np.interp([outer, -outer], self.probits, self.quantiles)
         return min(float(low), 0.0) - farthest, max(float(high), 0.0) + farthest
 
