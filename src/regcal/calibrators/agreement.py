@@ -34,7 +34,7 @@ _BEYOND = 10.0
 
 # The shares of outcomes in the tails that are looked at, beside what lies beyond all of them. The
 # wide ones tell of maps that put probability between clusters of outcomes.
-_TAILS = (0.05, 0.25)
+_TAILS = np.array([0.05, 0.25])
 
 # A density has half a value's share on either side of it, so that P(Y <= k) is off by that half.
 # Up to 0.05 is what readers of a probability forgive: ages, marks and rounded measurements with
@@ -103,7 +103,7 @@ class Tails:
         """Return what lies beyond all outcomes, and the outer 5 and 25 %, on either side."""
         half = 0.5 * support.step
         shares = np.cumsum(targets.weights) / targets.weights.sum()
-        at = np.searchsorted(shares, [_TAILS, 1.0 - np.array(_TAILS)])
+        at = np.searchsorted(shares, np.stack([_TAILS, 1.0 - _TAILS]))
         # ties may make them one
         low, high = map(np.unique, targets.values[np.minimum(at, len(shares) - 1)])
         below_all = np.nextafter(targets.low - half, -np.inf)
