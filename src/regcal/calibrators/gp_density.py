@@ -47,13 +47,13 @@ from regcal.maps import ProbitMap
 # Where eta is asked to increase: on the paths of so many rows at so many targets, with this share
 # of the rows' weight in all. Where eta folds back, several targets share their probability, and all
 # rows gain by that: a barrier that does not grow with them is overrun. On the toy mixture
-# gp-density reached .965 of the attainable gain with 15 000 rows and .90 to .96 with 100 000 with
-# a weight of its own, and reaches .986 and .992 (benchmarks/protocol.py --tables convergence).
-# A small weight does not push slopes up where the density is truly low. Five variants of share and
-# number were tried on 52 cells of "choose" and "paper": within 0.002 nats of each other, and with
-# 40 rows this share alone gains 0.02 nats over the weight of its own.
-# benchmarks/PARTS.md, "barrier": without it -0.021 nats and CRPS +0.5 %, -0.043 and +2.3 % with 40
-# rows, in less than half of the time.
+# gp-density reaches .988 of the attainable gain with 15 000 rows (benchmarks/protocol.py --tables
+# convergence); with a barrier as for 768 rows .978, and less with more
+# (`tests/calibrators/test_gp_density.py`). A small weight does not push slopes up where the density
+# is truly low. Five variants of share and number were tried on 52 cells of "choose" and "paper":
+# with all rows within 0.002 nats of each other; with 40, this share was best.
+# benchmarks/PARTS.md, "barrier", with the weight of before: without it -0.021 nats and CRPS +0.5 %,
+# -0.043 and +2.3 % with 40 rows, in less than half of the time.
 _BARRIER_ROWS, _BARRIER_LEVELS = 24, 64
 _BARRIER_SHARE, _BARRIER_WIDTH = 0.03, 0.02
 
