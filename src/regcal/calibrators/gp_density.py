@@ -78,9 +78,10 @@ _PAIR_CELLS = 32
 
 # Levels of t, in which points share their place: few while hyper-parameters are searched for, more
 # for the map itself. benchmarks/gaussian_process.py, "cells": with 128 throughout, probabilities
-# are up to 0.010 off those of all points, with 1024 in the end 0.001; with 1024 throughout, a fit
-# to a million rows takes four times as long ("million").
-_SEARCH_LEVELS, _FINAL_LEVELS = 128, 1024
+# are up to 0.010 off those of all points, with 512 in the end 0.002, with 1024 0.001; a fit to a
+# million rows takes 1.0 s with 512 and 1.5 s with 1024 in the end, and 3 s with 512 throughout
+# ("million").
+_SEARCH_LEVELS, _FINAL_LEVELS = 128, 512
 
 
 @dataclass(frozen=True)
