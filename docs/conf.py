@@ -97,7 +97,7 @@ nitpick_ignore_regex = [
     ("py:class", r"regcal\.tables\..*(Outcome|Prediction)Columns"),
     # names in docstrings that are no pages here: of other packages, of parameters, of modules
     ("py:obj", r"(sklearn|scipy)\..*|FULL|QUICK"),
-    ("py:obj", r"regcal\.(grids|maps|metrics|maps\.Axis|support\.find_ends)"),
+    ("py:obj", r"regcal\.(grids|maps|metrics|maps\.Axis|ends\.find_ends)"),
     ("py:obj", r"cdf|pdf|logpdf|flat|_fit|_transform"),
     ("py:obj", r"code|costs|guarantee|random_state|support|time"),
 ]

@@ -25,7 +25,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = (
     {"_caching", "_inspection", "_progress", "_random", "_validation", "_version"},
     {"_weighted"},
-    {"covariates", "datasets", "grids", "maps", "outcomes", "support"},
+    {"covariates", "datasets", "ends", "grids", "maps", "outcomes"},
     {"binary", "codes", "distributions", "gp"},
     {"adapters", "corrections", "metrics"},
     {"calibrators"},

@@ -212,7 +212,7 @@ _NAMES = {
     "report": ("report",),
 }
 _PART_OF = {name: part for part, names in _NAMES.items() for name in names}
-_PARTS = {*_NAMES, "corrections", "covariates", "gp", "maps", "online", "support"}
+_PARTS = {*_NAMES, "corrections", "covariates", "ends", "gp", "maps", "online"}
 
 
 def __getattr__(name: str) -> Any:

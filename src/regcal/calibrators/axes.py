@@ -8,9 +8,9 @@ import numpy as np
 from regcal._caching import WithoutCaches
 from regcal._validation import Array
 from regcal.calibrators.targets import Targets
+from regcal.ends import WHOLE_LINE
 from regcal.maps import Axis
 from regcal.maps.axis import LINEAR
-from regcal.support import WHOLE_LINE
 
 # Beyond this many standard deviations the process is frozen and eta goes on as a straight line.
 LARGEST_PROBIT = 6.0

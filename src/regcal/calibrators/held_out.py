@@ -16,8 +16,8 @@ from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Quantiles, as_distribution, concatenate
 from regcal.distributions.alike import read, readings_of, row_keys, says_the_same
 from regcal.distributions.stacked import joined
+from regcal.ends import least_mass
 from regcal.outcomes import Outcomes, check_outcomes
-from regcal.support import least_mass
 
 # So many rows are kept.
 MAX_ROWS = 2**14

@@ -18,9 +18,9 @@ from regcal.calibrators.held_out import without_last_digits
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.probit import ProbitCalibrator
 from regcal.calibrators.scale import solve_scale
+from regcal.ends import least_mass
 from regcal.gp import DenseDesign, IntervalTerm
 from regcal.maps import PiecewiseMap
-from regcal.support import least_mass
 
 # Knots of the smooth map: their number grows with the cube root of the rows, within limits.
 _MIN_KNOTS, _MAX_KNOTS = 4, 16

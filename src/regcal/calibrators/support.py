@@ -9,8 +9,8 @@ import numpy as np
 
 from regcal._validation import Array
 from regcal.distributions import Clipped, Distribution, Rounded
+from regcal.ends import OFF_STEP, WHOLE_LINE, given_ends, given_step
 from regcal.outcomes import Outcomes
-from regcal.support import OFF_STEP, WHOLE_LINE, given_ends, given_step
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from regcal._caching import WithoutCaches
 from regcal._validation import Array, check_increasing, check_weights
 from regcal._weighted import all_equal
 from regcal.calibrators.support import UNBOUNDED, Support
+from regcal.ends import LAST_DIGITS, find_ends, given_ends, given_step
 from regcal.grids import EqualGrid, make_thresholds
 from regcal.maps import Axis
 from regcal.maps.axis import axis_of_values
 from regcal.outcomes import Outcomes
-from regcal.support import LAST_DIGITS, find_ends, given_ends, given_step
 
 # So many of the outermost distinct values are counted exactly.
 _OUTERMOST = 4
@@ -172,7 +172,7 @@ class Targets(WithoutCaches):
         Parameters
         ----------
         support : {"auto", None}, pair or Support
-            With "auto", ends at which outcomes pile up are found by `regcal.support.find_ends`. An
+            With "auto", ends at which outcomes pile up are found by `regcal.ends.find_ends`. An
             object is taken as it is.
         step : {"auto", None} or float
             With "auto", the distance of values that are all multiples of it. With None, few such

@@ -10,8 +10,8 @@ from regcal.cli._console import note
 from regcal.cli._errors import InputError
 from regcal.cli._predictions import numbers_in
 from regcal.cli._reading import Layout
+from regcal.ends import given_ends
 from regcal.outcomes import Outcomes
-from regcal.support import given_ends
 from regcal.tables import (
     CensoredColumns,
     ExactColumn,

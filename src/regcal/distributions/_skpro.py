@@ -20,7 +20,7 @@ from regcal.distributions.normal import Normal
 from regcal.distributions.quantiles import Quantiles
 from regcal.distributions.samples import Samples
 from regcal.distributions.scipy_family import ScipyDistribution
-from regcal.support import find_ends_of_draws
+from regcal.ends import find_ends_of_draws
 
 # skpro's class name -> how scipy.stats calls the parameters, for families that are not adapters
 _FAMILIES: dict[str, Callable[[Callable[[str], Array]], Any]] = {

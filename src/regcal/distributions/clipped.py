@@ -14,7 +14,7 @@ from regcal.distributions._quadrature import WHOLE, Effort, Nodes
 from regcal.distributions.base import Distribution, checked_base
 from regcal.distributions.mixture import Mixture
 from regcal.distributions.primitives import PANEL_PROBITS, log_normal_density
-from regcal.support import checked_ends, checked_near
+from regcal.ends import checked_ends, checked_near
 
 # Levels that differ by this share are equal up to rounding.
 _ROUNDING = 16 * float(np.finfo(float).eps)

@@ -16,8 +16,8 @@ from regcal._validation import Array, as_float_array, check_finite, check_increa
 from regcal.distributions.base import ProbitDistribution
 from regcal.distributions.clipped import Bounded
 from regcal.distributions.reading import Reading, warn_of_values_beyond
+from regcal.ends import find_ends_of_quantiles, given_ends
 from regcal.maps import RationalQuadraticSpline
-from regcal.support import find_ends_of_quantiles, given_ends
 
 # Equal neighbours are moved apart by this share of their row's range.
 _SMALLEST_GAP = 1e-4

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from regcal._validation import Array
-from regcal.support import Ends
+from regcal.ends import Ends
 
 # The spreads of so many rows are kept, half a megabyte, for the usual one of several batches.
 _MOST_SPREADS = 2**16

@@ -9,7 +9,7 @@ from regcal._validation import Array
 from regcal.distributions._quadrature import integrate
 from regcal.distributions.base import Distribution, checked_base
 from regcal.distributions.primitives import PANEL_PROBITS, mass_between, outer_tail
-from regcal.support import checked_step
+from regcal.ends import checked_step
 
 # So many values around the median are summed. 512 steps from it the midpoint rule for the latent
 # distribution, whose error goes with the square of a step over the distance, has seven digits.

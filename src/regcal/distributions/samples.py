@@ -23,7 +23,7 @@ from regcal.distributions.base import (
 )
 from regcal.distributions.clipped import Bounded
 from regcal.distributions.reading import Reading, warn_of_values_beyond
-from regcal.support import find_ends_of_draws, given_ends
+from regcal.ends import find_ends_of_draws, given_ends
 
 # From so many kernels of a row on, a table is formed instead: one costs as much as one to some two
 # times so many (benchmarks/draws.py, "a table pays"), and is used again.

@@ -13,7 +13,7 @@ import numpy as np
 from regcal._validation import Array
 from regcal.adapters import predict_dist
 from regcal.distributions import Distribution, Normal, Quantiles, Samples
-from regcal.support import Ends, find_ends_of_draws, find_ends_of_quantiles
+from regcal.ends import Ends, find_ends_of_draws, find_ends_of_quantiles
 from regcal.tables.reading import RefusedRows, read_column
 
 

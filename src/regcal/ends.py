@@ -62,7 +62,7 @@ def find_ends(values: Array, weights: np.ndarray) -> Ends:
     Examples
     --------
     >>> import numpy as np
-    >>> from regcal.support import find_ends
+    >>> from regcal.ends import find_ends
     >>> find_ends(*np.unique([0.0] * 8 + [0.2, 1.7, 3.1, 12.5], return_counts=True))
     (0.0, inf)
     """

@@ -6,7 +6,7 @@ from rows import load
 from sklearn.linear_model import BayesianRidge
 
 import regcal
-from regcal.support import (
+from regcal.ends import (
     find_ends,
     find_ends_of_draws,
     find_ends_of_quantiles,
