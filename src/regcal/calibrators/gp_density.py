@@ -48,10 +48,10 @@ from regcal.maps import ProbitMap
 # of the rows' weight in all. Where eta folds back, several targets share their probability, and all
 # rows gain by that: a barrier that does not grow with them is overrun. On the toy mixture
 # gp-density reaches .988 of the attainable gain with 15 000 rows (benchmarks/protocol.py --tables
-# convergence); with a barrier as for 768 rows .978, and less with more
-# (`tests/calibrators/test_gp_density.py`). A small weight does not push slopes up where the density
-# is truly low. Five variants of share and number were tried on 52 cells of "choose" and "paper":
-# with all rows within 0.002 nats of each other; with 40, this share was best.
+# convergence), and about .01 less with a barrier as for 768 rows. A small weight does not push
+# slopes up where the density is truly low. Five variants of share and number were tried on 52 cells
+# of benchmarks/quality.py ("choose" and "paper"): with all rows within 0.002 nats of each other;
+# with 40, this share was best.
 # benchmarks/PARTS.md, "barrier", with the weight of before: without it -0.021 nats and CRPS +0.5 %,
 # -0.043 and +2.3 % with 40 rows, in less than half of the time.
 _BARRIER_ROWS, _BARRIER_LEVELS = 24, 64
@@ -79,8 +79,8 @@ _PAIR_CELLS = 32
 # Levels of t, in which points share their place: few while hyper-parameters are searched for, more
 # for the map itself. benchmarks/gaussian_process.py, "cells": with 128 throughout, probabilities
 # are up to 0.010 off those of all points, with 512 in the end 0.002, with 1024 0.001; a fit to a
-# million rows takes 1.0 s with 512 and 1.5 s with 1024 in the end, and 3 s with 512 throughout
-# ("million").
+# million rows ("million") takes 1.0 s with 512 in the end, half as much again with 1024, and about
+# three times as much with 512 throughout.
 _SEARCH_LEVELS, _FINAL_LEVELS = 128, 512
 
 
