@@ -29,6 +29,7 @@ def test_a_weight_of_two_is_two_rows(name, n_rows, rng):
     assert_allclose(repeated.cdf(grid), found, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:The weights of:regcal.FewRowsWarning")
 @pytest.mark.parametrize("name", NAMES)
 def test_the_unit_of_tiny_weights_does_not_matter(name, rng):
     """Far less than a row is nothing, down to the smallest number there is."""
@@ -45,6 +46,7 @@ def test_the_unit_of_tiny_weights_does_not_matter(name, rng):
     assert_allclose(found[1:], [found[0]] * 2, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:The weights of:regcal.FewRowsWarning")
 @pytest.mark.parametrize("name", ["gpc", "gp-density"])
 def test_processes_that_learnt_nothing_average_over_their_prior(name):
     """With a constant, a slope and a process of variance 1, u becomes u / sqrt(1 + v(u))."""

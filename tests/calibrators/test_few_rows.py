@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import BayesianRidge
 
+import regcal
 from regcal import CalibratedRegressorCV, FewRowsWarning
 from regcal.calibrators.few_rows import FEW_ROWS
 
@@ -41,3 +42,30 @@ def test_enough_rows_are_not_told_of():
     """From the limit on nothing is said."""
     assert told(FEW_ROWS) == []
     assert len(told(FEW_ROWS - 1)) == 1
+
+
+@pytest.mark.parametrize("name", ["auto", "gp-density", "scale"])
+def test_weights_that_were_normalised_are_told_of(name):
+    """Rows that weigh one together, and not those whose weights are divided by their mean."""
+    rng = np.random.default_rng(0)
+    weights = rng.uniform(0.5, 2.0, 60)
+    dist, y = regcal.Normal(rng.normal(size=60), 1.0), rng.normal(size=60)
+    calibrator = regcal.get_calibrator(name)
+
+    with pytest.warns(FewRowsWarning, match="60 rows sum to 1.*divide them by their mean") as found:
+        calibrator.fit(dist, y, weights / weights.sum())
+    calibrator.fit(dist, y, weights / weights.mean())  # or a warning is an error
+
+    assert [one.filename for one in found] == [__file__]
+
+
+def test_models_tell_of_weights_that_were_normalised():
+    """At the line that fits."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    model = CalibratedRegressorCV(BayesianRidge(), "scale")
+
+    with pytest.warns(FewRowsWarning, match="60 rows sum to 1") as found:
+        model.fit(X, rng.normal(X[:, 0]), sample_weight=np.full(60, 1 / 60))
+
+    assert [one.filename for one in found] == [__file__]

@@ -161,8 +161,8 @@ def warn_of_disagreement(
         words = "; ".join(_described(found, mean, after, tails))
         msg = (
             f"The calibrated predictions disagree with the rows they were learnt from: {words}. "
-            'Compare methods with "auto", pass support= if outcomes end somewhere, and check that '
-            "these rows are like those to come."
+            "Compare methods (regcal.compare), pass support= if outcomes end somewhere, and check "
+            "that these rows are like those to come."
         )
         warnings.warn(msg, DisagreementWarning, stacklevel=stacklevel + 1)
 

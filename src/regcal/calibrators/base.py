@@ -19,6 +19,7 @@ from threadpoolctl import ThreadpoolController
 from regcal._inspection import Auditable, FittedCard, check_has_learnt
 from regcal.calibrators.agreement import warn_of_disagreement, warn_of_rounding
 from regcal.calibrators.cells import Coordinates
+from regcal.calibrators.few_rows import warn_of_light_rows
 from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.observed import Observed, check_observed
 from regcal.calibrators.support import Support
@@ -291,6 +292,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         refuse_censoring_beyond(rows)
         self.warn_of_impossible(n_possible, observed.n_rows, stacklevel=4)
         self._learn(observed)
+        warn_of_light_rows(observed.n_rows, observed.targets.weights.sum(), stacklevel=3)
         warn_of_rounding(observed.targets, self.support_, stacklevel=3)
         self.warn_of_disagreement(rows, observed.targets, stacklevel=4)
         return self

@@ -8,6 +8,9 @@ import numpy as np
 # model as it was on some defect, by 0.04 to 0.36 nats.
 FEW_ROWS = 30
 
+# A sum of weights has last digits.
+_ONE_ROW = 1.0 + 1e-6
+
 
 class FewRowsWarning(UserWarning):
     """A model was calibrated with so few rows that little can be expected of it.
@@ -50,5 +53,25 @@ def warn_of_few_rows(n_rows: int, stacklevel: int) -> None:
             f"90 % intervals hold is known to ± {100 * coverage_error(n_rows):.0f} percentage "
             "points only, and a method may follow noise. Use more rows, or name "
             '"gp-density", which loses least; to be told nothing, ignore regcal.FewRowsWarning.'
+        )
+        warnings.warn(msg, FewRowsWarning, stacklevel=stacklevel + 1)
+
+
+def warn_of_light_rows(n_rows: int, total: float, stacklevel: int) -> None:
+    """Tell when several rows together weigh no more than one, as weights that were normalised do.
+
+    Parameters
+    ----------
+    n_rows : int
+    total : float
+        Sum of their weights.
+    stacklevel : int
+        As for `warnings.warn`.
+    """
+    if n_rows > 1 and total <= _ONE_ROW:
+        msg = (
+            f"The weights of {n_rows} rows sum to {total:.3g}. A weight of 2 counts as two rows, "
+            "so these count as one at most, and most methods learn hardly anything from them. If "
+            "only their proportions matter, divide them by their mean."
         )
         warnings.warn(msg, FewRowsWarning, stacklevel=stacklevel + 1)
