@@ -52,8 +52,8 @@ from regcal.maps import ProbitMap
 # slopes up where the density is truly low. Five variants of share and number were tried on 52 cells
 # of benchmarks/quality.py ("choose" and "paper"): with all rows within 0.002 nats of each other;
 # with 40, this share was best.
-# benchmarks/PARTS.md, "barrier", with the weight of before: without it -0.021 nats and CRPS +0.5 %,
-# -0.043 and +2.3 % with 40 rows, in less than half of the time.
+# benchmarks/PARTS.md, "barrier": without it -0.021 nats and CRPS +0.5 %,
+# -0.042 and +2.3 % with 40 rows, in less than half of the time.
 _BARRIER_ROWS, _BARRIER_LEVELS = 24, 64
 _BARRIER_SHARE, _BARRIER_WIDTH = 0.03, 0.02
 

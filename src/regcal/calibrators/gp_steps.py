@@ -48,7 +48,7 @@ _FUNCTIONS_PER_LENGTHSCALE = 2.3
 # Weak prior on the logarithms of sigma and the two length-scales: without signal the evidence is
 # flat, and short length-scales would only cost time.
 # benchmarks/PARTS.md, "hyper-prior": without it -0.004 to -0.005 nats with 40 rows, up to
-# -0.032 (gp-density, ridership), within 0.003 with all; with 40, fits take 1.3 times as long.
+# -0.035 (gp-density, ridership), within 0.003 with all; with 40, fits take 1.3 times as long.
 _HYPER_PRIOR = HyperPrior(mean=(0.0, math.log(0.5), math.log(0.5)), sd=(1.5, 1.0, 1.0))
 
 # A search that begins where an earlier one ended begins with at least this log sigma: where there
@@ -264,7 +264,7 @@ def averaged_table(
     t = np.linspace(*axes.places, int(np.clip(8 / s_scale, 32, 160)) + 1)
     grid = axes.probit_axis(u), axes.coordinate(t), prior.columns(u)[:, np.newaxis, :]
     mean, variance = process.mean_grid(*grid), process.variance_grid(*grid)
-    # benchmarks/PARTS.md, "averaging": without it -0.102 (gpc) and -0.075 nats (gp-density) with 40
+    # benchmarks/PARTS.md, "averaging": without it -0.102 (gpc) and -0.073 nats (gp-density) with 40
     # rows, -0.005 and -0.002 with all
     eta = prior.link.average_probit(prior.mean(u)[:, np.newaxis] + mean, variance)
     return u, t, eta, variance
