@@ -12,7 +12,7 @@ from sklearn.linear_model import BayesianRidge, LinearRegression
 import regcal
 from regcal import CalibratedRegressorCV, Calibrator, DisagreementWarning, Normal, Outcomes
 from regcal.calibrators import Support, Targets
-from regcal.calibrators.agreement import Allowed, Tails, _averages
+from regcal.calibrators.agreement import Allowed, Look, Tails
 from regcal.calibrators.thresholds import points_over
 
 
@@ -54,6 +54,15 @@ def test_a_wrong_mean_is_told_with_its_numbers(rng):
 
     assert_allclose(predicted - y.mean(), 3.0, atol=0.05)
     assert f"that of the outcomes {y.mean():.4g}" in message
+
+
+def test_many_rows_tell_of_smaller_errors(rng):
+    """A hundred of them are looked at, but the noise is that of all."""
+    dist, y = constant_rows(rng, 4000)
+    (message,) = said(lambda: Moved(0.3).fit(dist, y))
+
+    assert "their mean" in message
+    assert not said(lambda: Moved(0.3).fit(dist[:200], y[:200]))
 
 
 @pytest.mark.parametrize("factor", [4.0, 0.1])
@@ -150,7 +159,7 @@ def test_averages_are_those_of_the_distributions(rng):
     dist = regcal.ScipyDistribution(stats.lognorm(s=sigma, scale=np.ones(100)))
     targets = Targets.of(y)
     tails = Tails.of(targets, Support())
-    found = _averages(dist, y, 10.0, points_over(targets, Support()), tails)
+    found = Look(100.0, 0.0, points_over(targets, Support()), tails).at(dist, y)
 
     assert_allclose(found.mean, np.exp(0.5 * sigma**2) - y.mean(), atol=0.03)
     assert_allclose(tails.shares, [0.0, 0.05, 0.25, 0.25, 0.05, 0.0], atol=1e-12)
@@ -170,7 +179,7 @@ def test_right_predictions_are_hardly_ever_suspected(rng, noise):
         targets = Targets.of(y)
         tails = Tails.of(targets, Support())
         points = points_over(targets, Support())
-        found = _averages(dist, y, np.sqrt(n), points, tails)
+        found = Look(n, 0.0, points, tails).at(dist, y)
         alarms += Allowed(y.std(), tails.shares, n).exceeded(found).any()
 
     assert alarms <= 1

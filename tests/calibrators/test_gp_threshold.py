@@ -135,3 +135,15 @@ def test_kernels_and_links_agree(rng):
     for other in [*others, *density]:
         assert_allclose(other.cdf(grid), first.cdf(grid), atol=0.04)
         assert_allclose(other.std(), first.std(), rtol=0.1)
+
+
+@pytest.mark.parametrize("weight", [40.0, 300.0])
+def test_rows_that_are_repeated_do_not_spoil_the_map(rng, weight):
+    """They are separable everywhere, and a process without bounds would say one half between."""
+    dist = Normal(rng.normal(size=500), 1.0)
+    y = dist.loc + 1.5 * rng.gumbel(size=500)
+    found = GPCalibrator().fit(dist, y, np.full(500, weight)).transform(dist)
+    high = np.quantile(y, 0.9)
+
+    assert_allclose(found.mean().mean(), y.mean(), atol=0.08 * y.std())
+    assert_allclose(found.cdf(high).mean(), 0.9, atol=0.03)

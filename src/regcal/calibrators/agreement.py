@@ -17,15 +17,15 @@ from regcal.distributions import Distribution
 # So many rows are looked at.
 _N_ROWS = 100
 
-# A mean may be off by this part of the standard deviation of outcomes, and by noise.
+# A mean may be off by this part of the standard deviation of outcomes, or by noise.
 _MEAN_OFF = 0.05
 
 # So many standard errors are noise. Rows that a map was learnt from agree with it better than new
 # ones, and many fits are made.
 _NOISE = 5.0
 
-# A tail may hold so many times what it should, or as much less; and what is further off than the
-# model itself is so many times as far off.
+# A tail may hold so many times what it should, or as much less, or differ by noise; and what is
+# further off than the model itself is so many times as far off.
 _TIMES = 2.0
 
 # The outcomes that are expected beyond the largest one follow, if predictions are right, about an
@@ -81,7 +81,7 @@ class Averages:
     mean, mean_error : float
         By how much the mean of predictions exceeds that of the outcomes.
     tails, tail_errors : ndarray of shape (n_places,)
-        The probability beyond some places.
+        The probability beyond some places; the errors are those of looking at some rows alone.
     """
 
     mean: float
@@ -149,12 +149,12 @@ def warn_of_disagreement(
     points = points_over(targets, support)
     # of equal weight, and no more than are kept of any number of rows
     n_rows = min(float(rows.weights.sum() ** 2 / (rows.weights @ rows.weights)), MAX_ROWS)
-    root = np.sqrt(min(len(some), n_rows))
+    look = Look(n_rows, 1.0 - len(some) / len(rows), points, tails)
     allowed = Allowed(float(some.y.std()), tails.shares, n_rows)
-    after = _averages(calibrated(some), some.y, root, points, tails)
+    after = look.at(calibrated(some), some.y)
     if not allowed.exceeded(after).any():
         return
-    before = _averages(support.through(some.dist), some.y, root, points, tails)
+    before = look.at(support.through(some.dist), some.y)
     found = allowed.exceeded(after) & allowed.further_off(after, before)
     if found.any():
         mean = np.average(rows.y, weights=rows.weights)
@@ -201,19 +201,47 @@ def _spread_out(rows: HeldOut) -> np.ndarray:
     return places_of_quantiles(rows.y, rows.weights, (np.arange(count) + 0.5) / count)
 
 
-def _averages(dist: Distribution, y: Array, root: float, points: Array, tails: Tails) -> Averages:
-    """Return averages over rows, with errors that fall with the root of their number."""
-    with np.errstate(all="ignore"):  # functions of users may overflow far out
-        shares = dist.cdf(np.concatenate([points, tails.places])[np.newaxis, :])
-    # E Y - y is the integral of 1(y <= t) - P(Y <= t)
-    excess = ((y[:, np.newaxis] <= points) - shares[:, : len(points)]) @ lengths_around(points)
-    beyond = tails.beyond(shares[:, len(points) :])
-    return Averages(
-        float(excess.mean()),
-        float(excess.std() / root),
-        beyond.mean(axis=0),
-        beyond.std(axis=0) / root,
-    )
+@dataclass(frozen=True)
+class Look:
+    """A look at some of the rows.
+
+    Parameters
+    ----------
+    n_rows : float
+        How many rows of equal weight there are.
+    left_out : float
+        The share of rows that is not looked at.
+    points : ndarray
+        Over which means are integrated.
+    tails : Tails
+    """
+
+    n_rows: float
+    left_out: float
+    points: Array
+    tails: Tails
+
+    def at(self, dist: Distribution, y: Array) -> Averages:
+        """Return averages over predictions of rows, which are in the order of their outcomes."""
+        with np.errstate(all="ignore"):  # functions of users may overflow far out
+            shares = dist.cdf(np.concatenate([self.points, self.tails.places])[np.newaxis, :])
+        n_points, lengths = len(self.points), lengths_around(self.points)
+        # E Y - y is the integral of 1(y <= t) - P(Y <= t)
+        excess = ((y[:, np.newaxis] <= self.points) - shares[:, :n_points]) @ lengths
+        beyond = self.tails.beyond(shares[:, n_points:])
+        mean_variance = excess.var() / self.n_rows + self._variance(excess + y)
+        return Averages(
+            float(excess.mean()),
+            float(np.sqrt(mean_variance)),
+            beyond.mean(axis=0),
+            np.sqrt(self._variance(beyond)),
+        )
+
+    def _variance(self, values: Array) -> Array:
+        """Return the variance of the mean of every k-th value, by differences of neighbours."""
+        if len(values) < 2:
+            return np.zeros(values.shape[1:])
+        return self.left_out * 0.5 * (np.diff(values, axis=0) ** 2).mean(axis=0) / len(values)
 
 
 @dataclass(frozen=True)
@@ -236,11 +264,11 @@ class Allowed:
 
     def exceeded(self, found: Averages) -> np.ndarray:
         """Return whether the mean, and each tail, are further off than is allowed."""
-        mean = abs(found.mean) > _MEAN_OFF * self.spread + _NOISE * found.mean_error
+        mean = abs(found.mean) > max(_MEAN_OFF * self.spread, _NOISE * found.mean_error)
         variance = self.shares * (1.0 - self.shares) / self.n_rows + found.tail_errors**2
         noise = _NOISE * np.sqrt(variance) + _BEYOND / self.n_rows
-        much = found.tails > _TIMES * self.shares + noise
-        little = found.tails < self.shares / _TIMES - noise
+        much = found.tails > np.maximum(_TIMES * self.shares, self.shares + noise)
+        little = found.tails < np.minimum(self.shares / _TIMES, self.shares - noise)
         return np.array([mean, *(much | little)])
 
     def further_off(self, one: Averages, other: Averages) -> np.ndarray:

@@ -139,6 +139,16 @@ class IdentityPrior:
         # benchmarks/PARTS.md, "row share": without it -0.053 nats with 40 rows (16 of 20 sets)
         return min(1.0, n_rows / n_thresholds)
 
+    @property
+    def largest_sigma(self) -> float:
+        """The logarithm of a correction from one end of the links of probits to the other.
+
+        More says nothing. Rows that are repeated dozens of times are separable everywhere and ask
+        for more without end; what is not known of the process would be one half then, between its
+        rows as well as far from them (`tests/calibrators/test_gp_threshold.py`).
+        """
+        return math.log(2.0 * float(self.mean(np.array(LARGEST_PROBIT))))
+
     def largest_sizes(self, n_rows: float) -> tuple[int, int]:
         """Return no more functions than rows, if these are more than a few."""
         share = min(1.0, math.sqrt(n_rows / math.prod(_LARGEST_SIZES)))
@@ -173,6 +183,7 @@ class FlatPrior:
     link: Link = field(default_factory=Probit)
     variances: ClassVar[tuple[float, ...]] = ()
     hyper_prior: ClassVar[HyperPrior | None] = None
+    largest_sigma: ClassVar[float] = 4.0
 
     def axes(self, targets: Targets) -> MapAxes:
         """Return axes along which targets are seen as they are, as in the paper."""
@@ -230,7 +241,7 @@ def fit_map_process(
     sizes = prior.largest_sizes(n_rows)
     shortest = [math.log(_FUNCTIONS_PER_LENGTHSCALE / size) for size in sizes]
     search = EvidenceSearch(
-        bounds=((-5.0, 4.0), (shortest[0], 1.5), (shortest[1], 1.5)),
+        bounds=((-5.0, prior.largest_sigma), (shortest[0], 1.5), (shortest[1], 1.5)),
         prior=prior.hyper_prior,
         tolerance=0.01,
         gradient_tolerance=0.03,
