@@ -234,7 +234,9 @@ def fitted(case: Case, frame):
     rest = rng.normal(size=len(frame))
     y = frame[["b", "x", "number"]].sum(axis=1) + (frame["kind"] == "red") + rest
     model = regcal.CalibratedRegressorCV(case.make(), "scale", cv=2, ensemble=False)
-    return model.fit(frame[list(case.columns)], y.to_numpy())
+    with warnings.catch_warnings():  # models of so little are poor ones
+        warnings.simplefilter("ignore", regcal.DisagreementWarning)
+        return model.fit(frame[list(case.columns)], y.to_numpy())
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from sklearn.exceptions import NotFittedError
 
 from regcal import (
     AutoCalibrator,
+    FewRowsWarning,
     Histogram,
     IdentityCalibrator,
     ImpossibleOutcomesWarning,
@@ -296,7 +297,8 @@ def test_other_candidates_are_refused(candidates, message):
 def test_without_a_comparison_the_reason_is_told(rng):
     """One candidate, or weights of less than ten rows; before a fit there is none."""
     alone = AutoCalibrator([("pit", PITCalibrator())]).fit(standard(60), rng.normal(size=60))
-    light = AutoCalibrator(CHEAP).fit(standard(60), rng.normal(size=60), np.full(60, 0.01))
+    with pytest.warns(FewRowsWarning, match="sum to 0.6"):
+        light = AutoCalibrator(CHEAP).fit(standard(60), rng.normal(size=60), np.full(60, 0.01))
 
     assert "without a comparison" in alone.explanation()
     assert light.explanation().endswith("whose weights sum to as much")

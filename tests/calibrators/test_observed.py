@@ -237,6 +237,7 @@ def test_rounded_targets_are_spread_in_cells_too(few_kept, name):
     )
 
 
+@pytest.mark.filterwarnings("ignore::regcal.DisagreementWarning")
 def test_an_outcome_that_half_of_the_rows_share_is_one_in_cells_too(few_kept):
     """The map is that of a fit to all rows."""
     rng = np.random.default_rng(0)

@@ -71,6 +71,7 @@ def test_after_a_change_the_short_memory_is_chosen_and_better(rng):
     assert (scores - once.logpdf(y))[700:].mean() > 1.0
 
 
+@pytest.mark.filterwarnings("ignore::regcal.DisagreementWarning")
 def test_steady_rows_lose_next_to_nothing_against_one_fit(rng):
     """Comparing half-lives costs less than 0.01 nats where nothing changes."""
     dist, y = drifting(rng, 3000, 0)
