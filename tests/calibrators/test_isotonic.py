@@ -86,6 +86,29 @@ def regcal_gamma(levels):
     return gamma.ppf(levels, 4.0, scale=0.25)
 
 
+def test_tails_beyond_all_outcomes_are_those_of_the_recalibrated_base(rng):
+    """A base that states a tenth of the spread does not say that nothing can lie further out."""
+    x = rng.normal(size=400)
+    base, y = regcal.Normal(x, np.full(400, 0.1)), x + rng.normal(size=400)
+    far = y.max() + np.array([[0.5, 1.5]])
+    new = base[x > 1.0]
+
+    found = IsotonicCalibrator().fit(base, y).transform(new).logsf(far)
+    known = regcal.get_calibrator("scale").fit(base, y).transform(new).logsf(far)
+
+    assert_allclose(np.diff(found, axis=1), np.diff(known, axis=1), rtol=1e-6)
+
+
+def test_rows_are_ordered_as_the_base_was_given(rng):
+    """Recalibration that moves medians by shares of the spread does not change who is larger."""
+    loc, scale = rng.normal(size=(2, 500))
+    base, y = regcal.Normal(loc, np.exp(scale)), loc + rng.gumbel(size=500)
+    calibrator = IsotonicCalibrator(index="median").fit(base, y)
+    narrow, wide = calibrator.transform(regcal.Normal([0.5, 0.5], [0.5, 2.0])).log_masses()[:, 1:-1]
+
+    assert_allclose(np.exp(narrow), np.exp(wide), atol=0.01)
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

@@ -17,8 +17,7 @@ from regcal._validation import Array
 from regcal.calibrators.axes import LARGEST_PROBIT, MapAxes
 from regcal.calibrators.cells import Points
 from regcal.calibrators.held_out import HeldOut
-from regcal.calibrators.pit import solve_pit, without_gross_errors
-from regcal.calibrators.scale import solve_scale
+from regcal.calibrators.start import choose_start
 from regcal.calibrators.targets import Targets
 from regcal.distributions import Transformed
 from regcal.gp import (
@@ -30,7 +29,6 @@ from regcal.gp import (
     Link,
     Probit,
     fit_process,
-    log_interval,
 )
 from regcal.gp.laplace import LaplaceLikelihood
 from regcal.maps import ProbitMap, Surface, log_change
@@ -75,39 +73,7 @@ _FARTHEST_PROBIT = 20.0
 _FADING_PROBIT = 3.0
 
 
-# --------------------------------------------------------------------------------------- 1. start
-
-
-def choose_start(outcomes: Points, intervals: Points) -> ProbitMap:
-    """Return PIT recalibration, a scale or the identity: the first that is worth its parameters.
-
-    The price of a parameter is that of the Bayesian information criterion.
-    """
-    # benchmarks/quality.py, 65 cells of "choose" and "paper": without PIT recalibration gpc scores
-    # 0.020 and gp-density 0.019 nats worse, up to 0.45 with quantile models; with other models
-    # gp-density is better by up to 0.06 (car prices, boosting)
-    if len(outcomes) + len(intervals) == 0:
-        return IDENTITY
-    outcomes = without_gross_errors(outcomes)
-    scale, pit = solve_scale(outcomes, intervals), solve_pit(outcomes, intervals)
-    # with less than a row, a parameter is free but no gift
-    price = 0.5 * np.log(max(outcomes.weights.sum() + intervals.weights.sum(), 1.0))
-
-    gain_of_scale, gain_of_pit = (total_gain(one, outcomes, intervals) for one in (scale, pit))
-    if gain_of_pit - gain_of_scale > price * len(pit.knots):
-        return pit
-    return scale if gain_of_scale > price else IDENTITY
-
-
-def total_gain(mapping: ProbitMap, outcomes: Points, intervals: Points) -> float:
-    """Return what a map adds to the log-likelihood of outcomes and intervals."""
-    gain = outcomes.weights @ log_change(mapping, outcomes.values[0])
-    ends = intervals.values[[0, 2]]
-    between = log_interval(*mapping(ends)) - log_interval(*ends)
-    return float(gain + intervals.weights @ between)
-
-
-# --------------------------------------------------------------------------------------- 2. prior
+# --------------------------------------------------------------------------------------- 1. prior
 
 
 @dataclass(frozen=True)
@@ -224,7 +190,7 @@ class FlatPrior:
 Prior = IdentityPrior | FlatPrior
 
 
-# ------------------------------------------------------------------------------------- 3. process
+# ------------------------------------------------------------------------------------- 2. process
 
 
 def fit_map_process(
@@ -260,7 +226,7 @@ def fit_map_process(
     )
 
 
-# ------------------------------------------------------------------------------------- 4. surface
+# ------------------------------------------------------------------------------------- 3. surface
 
 
 def averaged_table(
@@ -292,7 +258,7 @@ def faded_surface(u: Array, t: Array, eta: Array, axes: MapAxes) -> Surface:
     return Surface(u, t, h, (1.0, 1.0), axis=axes.axis, ends=axes.ends)
 
 
-# --------------------------------------------------------------------------------------- 5. check
+# --------------------------------------------------------------------------------------- 4. check
 
 
 def with_bounded_tails(surface: Surface, outcomes: Points, intervals: Points) -> Surface:

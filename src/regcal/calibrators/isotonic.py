@@ -14,17 +14,24 @@ from scipy.optimize import isotonic_regression
 
 from regcal._validation import Array
 from regcal.calibrators.base import Calibrator
-from regcal.calibrators.cells import Coordinates, Points
+from regcal.calibrators.cells import (
+    Coordinates,
+    IntervalCoordinates,
+    OutcomeCoordinates,
+    Points,
+)
 from regcal.calibrators.held_out import HeldOut, deal
 from regcal.calibrators.labels import expected_below, known_below, learn_labels
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.smoothing import BANDWIDTHS, Bandwidths, Smoothing
+from regcal.calibrators.start import choose_start
 from regcal.calibrators.targets import Targets, power_of_two
 from regcal.calibrators.thresholds import dense_thresholds
 from regcal.covariates import Covariates
-from regcal.distributions import Distribution, Segmented
-from regcal.maps import Axis
+from regcal.distributions import Distribution, Segmented, Transformed
+from regcal.maps import Axis, ProbitMap
 from regcal.maps.members import Members
+from regcal.maps.scale import IDENTITY
 
 # Cells of the index over the range of outcomes, or up to twice as many; groups of rows of nearly
 # equal index.
@@ -141,9 +148,10 @@ class IndexTable:
         return (1.0 - share) * self.masses[first] + share * self.masses[second]
 
     def __call__(self, base: Distribution, log_p: Array) -> Array:
-        """Return log masses of segments, given those of the base."""
+        """Return log masses of segments, given those of the recalibrated base."""
+        index = self.coordinates.index_of(as_given(base))
         with np.errstate(divide="ignore"):
-            learnt = np.log((1.0 - self.share) * self.at(self.coordinates.index_of(base)))
+            learnt = np.log((1.0 - self.share) * self.at(index))
         return np.logaddexp(learnt, np.log(self.share) + log_p)
 
     @classmethod
@@ -168,8 +176,9 @@ class JoinedIndexTables:
         return JoinedIndexTables(self.tables, self.members.take(rows))
 
     def __call__(self, base: Distribution, log_p: Array) -> Array:
-        """Return log masses of segments, given those of the base."""
-        index, learnt = self.tables[0].coordinates.index_of(base), np.zeros(log_p.shape)
+        """Return log masses of segments, given those of the recalibrated base."""
+        index = self.tables[0].coordinates.index_of(as_given(base))
+        learnt = np.zeros(log_p.shape)
         for table, rows in self.members.each(self.tables):
             masses = table.at(index[rows])
             # segments that make up the number stand before the last
@@ -179,12 +188,18 @@ class JoinedIndexTables:
             return np.logaddexp(np.log((1.0 - share) * learnt), np.log(share) + log_p)
 
 
+def as_given(base: Distribution) -> Distribution:
+    """Return the base before it was recalibrated."""
+    return cast(Transformed, base).base
+
+
 class IsotonicCalibrator(Calibrator):
     """Learn the distribution of outcomes given what the base predicts, without its shape.
 
     Smooth isotonic distributional regression: rows are ordered by their predicted median or mean,
     and the larger it is, the larger are outcomes in distribution. Of the base only that order is
-    used, the tails beyond all outcomes, and a share that vanishes as rows come in.
+    used, the tails beyond all outcomes, and a share that vanishes as rows come in; tails and share
+    after PIT recalibration or a scale, where that is clearly better.
 
     Parameters
     ----------
@@ -207,6 +222,8 @@ class IsotonicCalibrator(Calibrator):
     thresholds_ : ndarray of shape (n_thresholds,)
     table_ : IndexTable
         Masses of segments by index.
+    start_ : ProbitMap
+        What recalibrates the base.
     index_ : str
         By what rows were ordered.
     bandwidth_, marginal_bandwidth_ : float
@@ -229,6 +246,9 @@ class IsotonicCalibrator(Calibrator):
     >>> calibrator.transform(Normal([1.5, 4.0], [1.0, 1.0])).std().round(1)
     array([0.2, 0.4])
     """
+
+    # What files from before there was this have.
+    start_: ProbitMap = IDENTITY
 
     def __init__(
         self,
@@ -256,30 +276,37 @@ class IsotonicCalibrator(Calibrator):
         low, high = targets.axis(np.array([targets.low, targets.high]))
         width = power_of_two((high - low) / _CELLS)
         indices = _INDICES if self.index == "auto" else (self.index,)
-        return tuple(IndexCoordinates(thresholds, one, targets.axis, width) for one in indices)
+        return (
+            OutcomeCoordinates(),
+            IntervalCoordinates.over(targets),
+            *(IndexCoordinates(thresholds, one, targets.axis, width) for one in indices),
+        )
 
     def _solve(self, observed: Observed) -> None:
-        indices = [cast(IndexCoordinates, one) for one in observed.coordinates]
+        outcomes, intervals, *points = observed.points
+        indices = [cast(IndexCoordinates, one) for one in observed.coordinates[2:]]
+        self.start_ = choose_start(outcomes, intervals)
         rounded = observed.targets.support.step > 0
         smoothing = Smoothing(indices[0].axis(indices[0].thresholds), rounded)
         choices = BANDWIDTHS if self.bandwidth is None else _checked_bandwidth(self.bandwidth)
-        which, widths = choose_smoothing(smoothing, indices, choices, observed.rows)
-        index, known = indices[which], observed.points[which]
+        which, widths = choose_smoothing(smoothing, indices, choices, observed.rows, self.start_)
+        index, known = indices[which], points[which]
         self.thresholds_, self.index_ = index.thresholds, index.index
         self.bandwidth_, self.marginal_bandwidth_ = widths.row, widths.all_rows
         share = _share_of_base(observed.targets.weights.sum())
 
         def learn(expected: list[Points]) -> Callable[[Distribution], Distribution]:
-            points = Points.joined([known, *expected])
-            places, masses = isotonic_masses(points, index)
-            kernel = smoothing.kernel_for(index.counts(points), widths)
+            shares = Points.joined([known, *expected])
+            places, masses = isotonic_masses(shares, index)
+            kernel = smoothing.kernel_for(index.counts(shares), widths)
             self.table_ = IndexTable(index, places, masses @ kernel, share)
             return self.transform_latent
 
         learn_labels(index, observed.rows, learn)
 
     def _transform(self, dist: Distribution, covariates: Covariates | None) -> Distribution:
-        return Segmented(dist, self.thresholds_, self.table_, uniform=True)
+        recalibrated = Transformed(dist, self.start_)
+        return Segmented(recalibrated, self.thresholds_, self.table_, uniform=True)
 
 
 def isotonic_masses(points: Points, coordinates: IndexCoordinates) -> tuple[Array, Array]:
@@ -334,7 +361,11 @@ def _checked_bandwidth(bandwidth: Any) -> Array:
 
 
 def choose_smoothing(
-    smoothing: Smoothing, indices: Sequence[IndexCoordinates], choices: Array, rows: HeldOut
+    smoothing: Smoothing,
+    indices: Sequence[IndexCoordinates],
+    choices: Array,
+    rows: HeldOut,
+    start: ProbitMap,
 ) -> tuple[int, Bandwidths]:
     """Return which index with which bandwidths has the best log score of rows not learnt from."""
     if len(indices) == len(choices) == 1:
@@ -345,7 +376,7 @@ def choose_smoothing(
     for k, index in enumerate(indices):
         if k > 0 and np.array_equal(orders[k], orders[0]):
             continue  # it learns the same
-        parts = [Trial.of(index, rows, folds == one) for one in np.unique(folds)]
+        parts = [Trial.of(index, rows, folds == one, start) for one in np.unique(folds)]
 
         def log_score(widths: Bandwidths, parts: Sequence[Trial | None] = parts) -> float:
             judged = (part for part in parts if part is not None)
@@ -371,7 +402,7 @@ class Trial:
         The segments of outcomes; where nobody knows them, which share of each may hold it.
     known : ndarray of bool, of shape (n_rows,)
     share, base : float and ndarray of shape (n_rows,)
-        What the base counts for, and what it says.
+        What the recalibrated base counts for, and what it says.
     weights : ndarray of shape (n_rows,)
     """
 
@@ -385,7 +416,9 @@ class Trial:
     weights: Array
 
     @classmethod
-    def of(cls, index: IndexCoordinates, rows: HeldOut, own: np.ndarray) -> "Trial | None":
+    def of(
+        cls, index: IndexCoordinates, rows: HeldOut, own: np.ndarray, start: ProbitMap
+    ) -> "Trial | None":
         """Return some rows, judged by the others, if there are any."""
         if own.all():
             return None
@@ -405,7 +438,7 @@ class Trial:
             _covered(edges, low[~known], high[~known]),
             known,
             table.share,
-            rows.dist.prob(low, high),
+            Transformed(rows.dist, start).prob(low, high),
             rows.weights,
         )
 

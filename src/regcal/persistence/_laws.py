@@ -220,7 +220,8 @@ def _parts_have_weights(stack: StackCalibrator) -> bool:
 
 def _segments_are_reweighted(dist: Segmented) -> bool:
     if isinstance(dist.reweight, IndexTable):
-        return np.array_equal(dist.reweight.coordinates.thresholds, dist.thresholds)
+        own = np.array_equal(dist.reweight.coordinates.thresholds, dist.thresholds)
+        return own and isinstance(dist.base, Transformed)
     if isinstance(dist.reweight, BandedMap):
         return len(dist.reweight.coefficients) == len(dist.thresholds) + 1
     if not isinstance(dist.reweight, Reweighting):

@@ -383,6 +383,7 @@ RULES: dict[type, dict[str, Check]] = {
     IsotonicCalibrator: {
         "thresholds_": Numbers("n", rising=True),
         "table_": Instance(IndexTable),
+        "start_": Instance(ProbitMap),
         "bandwidth_": Number(above=0.0),
         "marginal_bandwidth_": Number(above=0.0),
     },
