@@ -139,9 +139,10 @@ def variants(sets: list[str]) -> None:
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in ("gp-density", *VARIANTS)}
     for name in named_sets(sets):
         for base in ("BRR", "boosting"):
-            path = FOLDER / f"{name} {base}".replace(" ", "_") / "cell.pickle"
-            cell = kept(path, lambda name=name, base=base: Cell.of(name, base))
-            raw = cell.scored(cell.support.through(cell.new))
+            path = FOLDER / f"{name} {base}".replace(" ", "_") / "cells.pickle"
+            cell = kept(path, lambda name=name, base=base: Cell.all_of(name, base))[0]
+            same = regcal.get_calibrator("identity", **cell.options).fit(cell.past, cell.past_y)
+            raw = cell.scored(same.transform(cell.new))
             for variant, own in found.items():
                 scores = cell.scored(varied(cell, variant))
                 ratio = scores["crps"].mean() / raw["crps"].mean()

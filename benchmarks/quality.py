@@ -7,9 +7,10 @@ r"""How good calibrated predictions are, in both scores, on sets that nobody tun
 Sets are those of `devsets.py` and the paper's five. Of each, at most 2 400 rows, drawn at random
 (whole groups where there are any), train a base model and calibrate it: three folds, of whole
 groups too, give held-out predictions, from which every method learns, and the model is fitted again
-on all these rows. At most 1 000 other rows are predicted and scored. All methods see the same
-predictions; "conditional + features" and "auto + features" are given the model's features as
-covariates as well:
+on all these rows. At most 1 000 other rows are predicted and scored; of sets of up to 3 000 rows
+each is new once, in one of three parts, since what 150 new rows tell of coverage is 5 % wide. All
+methods see the same predictions; "conditional + features" and "auto + features" are given the
+model's features as covariates as well:
 
     python benchmarks/quality.py --methods identity gp-density auto "conditional + features" \
         "auto + features" --against identity gp-density auto --cells
@@ -56,6 +57,8 @@ from regcal.calibrators import Targets
 HERE = Path(__file__).parent
 FOLDER, PAGE = HERE / ".quality", HERE / "QUALITY.md"
 MOST_TRAINING, MOST_NEW = 2400, 1000
+N_PARTS = 3
+OF_ROWS = ("log_score", "crps", "pit", "mean")
 BEHIND_NATS, BEHIND_CRPS = 0.02, 0.01
 MEAN_OFF, MOST_BEYOND = 0.05, 2.0
 WITH_FEATURES = " + features"
@@ -113,12 +116,24 @@ class Cell:
     step: float
 
     @classmethod
-    def of(cls, name: str, base: str) -> "Cell":
-        """Train the base model on folds and on all training rows."""
+    def all_of(cls, name: str, base: str) -> list["Cell"]:
+        """Return the cell, in parts if rows are few."""
         data = load(name) if name in LOADERS else load_devset(name)
         X, y = np.asarray(data.X, float), np.asarray(data.y, float)
         groups = getattr(data, "groups", None)
-        train, new = split(y, groups)
+        return [cls.of(X, y, groups, base, *rows) for rows in splits(y, groups)]
+
+    @classmethod
+    def of(
+        cls,
+        X: np.ndarray,
+        y: np.ndarray,
+        groups: np.ndarray | None,
+        base: str,
+        train: np.ndarray,
+        new: np.ndarray,
+    ) -> "Cell":
+        """Train the base model on folds and on all training rows."""
         held_out = folds(train, groups)
         model = BASES[base]()
         with warnings.catch_warnings():
@@ -178,20 +193,33 @@ def folds(train: np.ndarray, groups: np.ndarray | None) -> list[tuple[np.ndarray
     return list(KFold(3, shuffle=True, random_state=0).split(train))
 
 
-def split(y: np.ndarray, groups: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return training rows and new ones."""
+def splits(y: np.ndarray, groups: np.ndarray | None) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return training rows and new ones, in each part."""
     rng = np.random.default_rng(0)
     if groups is not None:
         shuffled = GroupShuffleSplit(1, test_size=0.35, random_state=0)
         train, new = next(shuffled.split(y, groups=groups))
-        return rng.permutation(train)[:MOST_TRAINING], rng.permutation(new)[:MOST_NEW]
+        return [(rng.permutation(train)[:MOST_TRAINING], rng.permutation(new)[:MOST_NEW])]
+    if len(y) <= N_PARTS * MOST_NEW:
+        return list(KFold(N_PARTS, shuffle=True, random_state=0).split(y))
     order = rng.permutation(len(y))
     n_train = min(MOST_TRAINING, 2 * len(y) // 3)
-    return order[:n_train], order[n_train : n_train + MOST_NEW]
+    return [(order[:n_train], order[n_train : n_train + MOST_NEW])]
 
 
-def measured(cell: Cell, base: str, method: str) -> dict[str, np.ndarray]:
-    """Return the scores of new rows under one method, and the time of its fit."""
+def measured(cells: list[Cell], base: str, method: str) -> dict[str, np.ndarray]:
+    """Return the scores of new rows under one method: of each row, and means of the parts'."""
+    parts = [measured_part(cell, base, method) for cell in cells]
+    return {
+        name: np.concatenate([part[name] for part in parts])
+        if name in OF_ROWS
+        else np.mean([part[name] for part in parts], axis=0)
+        for name in parts[0]
+    }
+
+
+def measured_part(cell: Cell, base: str, method: str) -> dict[str, np.ndarray]:
+    """Return the scores of new rows of one part, and the time of a fit."""
     start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -268,21 +296,23 @@ def results(options: argparse.Namespace) -> dict[tuple[str, str], dict[str, dict
     for name in named_sets(options.sets):
         for base in options.bases:
             folder = options.folder / f"{name} {base}".replace(" ", "_")
-            cell = kept(folder / "cell.pickle", lambda name=name, base=base: Cell.of(name, base))
+            cells = kept(
+                folder / "cells.pickle", lambda name=name, base=base: Cell.all_of(name, base)
+            )
             scores = {}
             for method in options.methods:
                 again = method in options.again or "all" in options.again
                 fresh = not (folder / f"{method}.pickle").exists() or again
                 scores[method] = kept(
                     folder / f"{method}.pickle",
-                    lambda cell=cell, base=base, method=method: measured(cell, base, method),
+                    lambda cells=cells, base=base, method=method: measured(cells, base, method),
                     again,
                 )
                 if fresh:
                     print(
                         f"{name}, {base}, {method}: {scores[method]['seconds']:.2f} s", flush=True
                     )
-            scores["y"] = cell.new_y
+            scores["y"] = np.concatenate([cell.new_y for cell in cells])
             found[name, base] = scores
     return found
 
