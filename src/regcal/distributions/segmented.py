@@ -270,7 +270,7 @@ class Segmented(SidedDistribution):
         here = near = points[:, shaped]
         if near.size:
             lower, upper, told[2][:, shaped] = self.base._sides_and_density(near)
-            here = np.where(upper < lower, -upper, lower)
+            here = np.copysign(np.minimum(lower, upper), upper - lower)
         told[:2] = self._masses_beside(points, segments, shaped, here)
         with np.errstate(invalid="ignore"):
             told[2] *= self._at(self._factors, segments)
@@ -422,16 +422,17 @@ class Segmented(SidedDistribution):
         tail *= np.where(lower, *self._masses.whole)
         share = (tail - np.where(lower, below, above)) / new
         share = np.minimum(np.maximum(share, 0.0), 1.0)
-        rest = 1.0 - share
-        behind, ahead = np.where(lower, share, rest), np.where(lower, rest, share)
-        even = self._even(segments)
-        cdf = np.where(np.signbit(start), 1.0 + start, start) + behind * mass
-        sf = np.where(np.signbit(end), -end, 1.0 - end) + ahead * mass
-        z = ndtri(np.minimum(cdf, sf))
-        shaped = self.base._from_probit(np.where(cdf < sf, z, -z))
+        behind, ahead = np.abs(share - ~lower), np.abs(share - lower)
+        cdf = start + np.signbit(start) + behind * mass
+        sf = ~np.signbit(end) - end + ahead * mass
+        # the smaller one has the digits, and where it is 0, the probit is infinite
+        shaped = self.base._from_probit(np.copysign(ndtri(np.minimum(cdf, sf)), cdf - sf))
+        points = np.minimum(np.maximum(shaped, low), high)
+        if not np.count_nonzero(self._even_segments):
+            return points
         with np.errstate(invalid="ignore"):
             evenly = np.where(lower, low + behind * width, high - ahead * width)
-        return np.where(even, evenly, np.minimum(np.maximum(shaped, low), high))
+        return np.where(self._even(segments), evenly, points)
 
     def _quantiles_by_logs(self, probits: Array) -> Array:
         lower, upper = log_ndtr(probits), log_ndtr(-probits)
