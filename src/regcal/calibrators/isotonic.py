@@ -19,6 +19,7 @@ from regcal.calibrators.held_out import HeldOut, deal
 from regcal.calibrators.labels import expected_below, known_below, learn_labels
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.smoothing import BANDWIDTHS, Bandwidths, Smoothing
+from regcal.calibrators.support import Support
 from regcal.calibrators.targets import Targets, power_of_two
 from regcal.calibrators.thresholds import dense_thresholds
 from regcal.covariates import Covariates
@@ -260,8 +261,7 @@ class IsotonicCalibrator(Calibrator):
 
     def _solve(self, observed: Observed) -> None:
         indices = [cast(IndexCoordinates, one) for one in observed.coordinates]
-        rounded = observed.targets.support.step > 0
-        smoothing = Smoothing(indices[0].axis(indices[0].thresholds), rounded)
+        smoothing = _smoothing(indices[0], observed.targets.support)
         choices = BANDWIDTHS if self.bandwidth is None else _checked_bandwidth(self.bandwidth)
         which, widths = choose_smoothing(smoothing, indices, choices, observed.rows)
         index, known = indices[which], observed.points[which]
@@ -280,6 +280,13 @@ class IsotonicCalibrator(Calibrator):
 
     def _transform(self, dist: Distribution, covariates: Covariates | None) -> Distribution:
         return Segmented(dist, self.thresholds_, self.table_, uniform=True)
+
+
+def _smoothing(index: IndexCoordinates, support: Support) -> Smoothing:
+    """Return what spreads masses over segments, on their axis."""
+    low, high = index.axis(np.array(support.ends))
+    edges = index.axis(index.thresholds)
+    return Smoothing(edges, support.step > 0, (float(low), float(high)))
 
 
 def isotonic_masses(points: Points, coordinates: IndexCoordinates) -> tuple[Array, Array]:
