@@ -387,7 +387,10 @@ class DensityCalibrator(ProcessCalibrator):
         points = on_paths(paths, self.start_, self.axes_)
         barrier = barrier_points(observed.rows, self.start_, self.axes_)
         ends = IntervalPoints.of(intervals, self.start_, self.axes_)
-        n_distinct = int(observed.rows.distinct.max()) + 1
+        # of rows that are not all kept, there are cells
+        n_distinct = len(paths) + len(intervals)
+        if observed.all_kept:
+            n_distinct = int(observed.rows.distinct.max()) + 1
         how = (self.axes_, self.prior_, self.kernel, earlier_process(observed), n_distinct)
         self.process_ = fit_paths(points, ends, barrier, *how)
         surface = self.prior_.surface(self.process_, self.axes_, self.start_)
