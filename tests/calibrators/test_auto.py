@@ -127,6 +127,12 @@ def test_objectives_find_what_is_wrong(rng, objective):
     assert_allclose(cal.transform(standard(2)).std(), 3.0, rtol=0.15)
 
 
+def test_what_auto_says_of_itself_does_not_advise_auto(rng):
+    """Candidates of one's own that do not look at covariates are told from those by default."""
+    with pytest.raises(ValueError, match='"auto" with the candidates that it has by default'):
+        AutoCalibrator(CHEAP).fit(standard(40), rng.normal(size=40), covariates=rng.normal(size=40))
+
+
 def test_unknown_objectives_are_refused():
     """The message names those that are known."""
     with pytest.raises(ValueError, match="balanced, log_score, crps"):

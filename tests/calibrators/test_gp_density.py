@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from rows import mean_log_score, normal_rows
 from sklearn.linear_model import BayesianRidge
 
-from regcal import DensityCalibrator, Normal
+from regcal import DensityCalibrator, Normal, log_score
 from regcal.calibrators import gp_density
 from regcal.calibrators.gp_density import PathPoints
 from regcal.datasets import ToyMixture
@@ -88,3 +88,29 @@ def test_more_rows_do_not_fold_the_map(line_through_toy):
 
     gain = mean_log_score(after, new.y) - mean_log_score(before, new.y)
     assert gain > 0.98 * (truth - mean_log_score(before, new.y))
+
+
+@pytest.mark.parametrize("weight", [1.0, 30.0, 1000.0])
+def test_rows_that_weigh_more_ask_for_no_more_functions(weight, rng):
+    """There are about as many as distinct rows: what these do not tell apart, nobody knows."""
+    x = rng.normal(size=300)
+    y = x + rng.choice([-1.0, 0.0, 1.0], 300) + 0.05 * rng.normal(size=300)
+
+    few = DensityCalibrator().fit(Normal(x[:60], 1.0), y[:60], np.full(60, weight))
+    more = DensityCalibrator().fit(Normal(x, 1.0), y, np.full(300, weight))
+
+    assert few.process_.basis.sizes == (10, 10)
+    assert np.prod(more.process_.basis.sizes) <= 300
+
+
+def test_rows_that_weigh_much_are_not_followed_one_by_one(rng):
+    """New rows score better than by the map of as many functions as weights allow."""
+    x, new_x = rng.normal(size=200), rng.normal(size=2000)
+
+    def outcomes(x):
+        return x + rng.choice([-1.0, 0.0, 1.0], len(x)) + 0.2 * rng.normal(size=len(x))
+
+    calibrator = DensityCalibrator().fit(Normal(x, 1.0), outcomes(x), np.full(200, 20.0))
+
+    calibrated = calibrator.transform(Normal(new_x, 1.0))
+    assert log_score(outcomes(new_x), calibrated).mean() > -2.0

@@ -152,6 +152,21 @@ def test_an_edge_of_the_outcomes_is_blurred_less_than_rows_are(rng):
     assert below < 0.8 * blurred
 
 
+@pytest.mark.parametrize("support", [(0, None), (None, 0)])
+def test_a_given_end_takes_nothing_from_beside_it(rng, support):
+    """Outcomes are spread evenly from an end on, and none is there."""
+    side, widths = 1.0 if support[0] == 0 else -1.0, rng.uniform(1.0, 6.0, 4000)
+    base = regcal.Normal(side * 0.5 * widths, widths / np.sqrt(12.0))
+    y = side * rng.uniform(0.0, widths)
+    points = side * np.array([0.02, 0.05, 0.1])
+
+    calibrated = IsotonicCalibrator(support=support).fit(base, y).transform(base)
+
+    near = calibrated.prob(np.minimum(points, 0.0)[np.newaxis], np.maximum(points, 0.0)[np.newaxis])
+    shares = np.abs(points) / widths[:, np.newaxis]
+    assert_allclose(near.mean(axis=0), shares.mean(axis=0), rtol=0.1)
+
+
 def test_censored_rows_count_for_what_all_rows_have(rng):
     """Shares beyond a time are those of Kaplan and Meier, not of the events that were seen."""
     n = 2000

@@ -30,6 +30,30 @@ def test_smoothing_moves_masses_and_loses_none():
 
 
 @pytest.mark.parametrize("bandwidth", [0.01, 0.1, 0.4])
+@pytest.mark.parametrize("ends", [(0.0, np.inf), (-np.inf, 1.0), (0.0, 1.0)])
+def test_an_even_density_stays_even_up_to_an_end(bandwidth, ends):
+    """What would be spread beyond an end of the support comes back."""
+    kernel = Smoothing(np.linspace(0.0, 1.0, 41), ends=ends).kernel(bandwidth)
+    centres = np.linspace(0.0, 1.0, 81)[1::2]
+
+    density = kernel[1:-1, 1:-1].sum(axis=0)
+
+    # the edges that are no end are far from these
+    others = np.array([0.0, 1.0])[np.isinf(ends)]
+    inner = (np.abs(np.subtract.outer(centres, others)) > 5 * bandwidth).all(axis=1)
+    assert inner.any() == (np.isfinite(ends).all() or bandwidth < 0.4)
+    assert_allclose(density[inner], 1.0, atol=1e-3)
+
+
+@pytest.mark.parametrize("ends", [(-np.inf, np.inf), (0.0, np.inf), (0.0, 1.0)])
+def test_a_kernel_keeps_distributions_in_their_order(ends):
+    """Larger places go to larger places, at ends of the support as well."""
+    order = np.cumsum(Smoothing(np.linspace(0.0, 1.0, 41), ends=ends).kernel(0.2), axis=1)
+
+    assert (np.diff(order, axis=0) <= 1e-12).all()
+
+
+@pytest.mark.parametrize("bandwidth", [0.01, 0.1, 0.4])
 def test_one_bandwidth_for_both_is_the_kernel_itself(bandwidth):
     """Then all rows together have what the kernel makes of them, and nothing is balanced."""
     smoothing = Smoothing(np.arange(9.0))

@@ -162,7 +162,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
             msg = (
                 f"{type(self).__name__} does not look at covariates. Use "
                 f'"conditional" (ConditionalCalibrator, which puts another calibrator on top) or '
-                f'"auto", or pass no covariates.'
+                f'"auto" with the candidates that it has by default, or pass no covariates.'
             )
             raise ValueError(msg)
 

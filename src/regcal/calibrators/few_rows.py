@@ -51,8 +51,8 @@ def warn_of_few_rows(n_rows: int, stacklevel: int) -> None:
         msg = (
             f"Calibration learnt from {n_rows} rows. Of fewer than {FEW_ROWS} expect little: what "
             f"90 % intervals hold is known to ± {100 * coverage_error(n_rows):.0f} percentage "
-            "points only, and a method may follow noise. Use more rows, or name "
-            '"gp-density", which loses least; to be told nothing, ignore regcal.FewRowsWarning.'
+            "points only, and a method may follow noise. Use more rows; of the methods, "
+            '"gp-density" loses least. To be told nothing, ignore regcal.FewRowsWarning.'
         )
         warnings.warn(msg, FewRowsWarning, stacklevel=stacklevel + 1)
 

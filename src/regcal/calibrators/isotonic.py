@@ -25,6 +25,7 @@ from regcal.calibrators.labels import expected_below, known_below, learn_labels
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.smoothing import BANDWIDTHS, Bandwidths, Smoothing
 from regcal.calibrators.start import choose_start
+from regcal.calibrators.support import Support
 from regcal.calibrators.targets import Targets, power_of_two
 from regcal.calibrators.thresholds import dense_thresholds
 from regcal.covariates import Covariates
@@ -286,8 +287,7 @@ class IsotonicCalibrator(Calibrator):
         outcomes, intervals, *points = observed.points
         indices = [cast(IndexCoordinates, one) for one in observed.coordinates[2:]]
         self.start_ = choose_start(outcomes, intervals)
-        rounded = observed.targets.support.step > 0
-        smoothing = Smoothing(indices[0].axis(indices[0].thresholds), rounded)
+        smoothing = _smoothing(indices[0], observed.targets.support)
         choices = BANDWIDTHS if self.bandwidth is None else _checked_bandwidth(self.bandwidth)
         which, widths = choose_smoothing(smoothing, indices, choices, observed.rows, self.start_)
         index, known = indices[which], points[which]
@@ -307,6 +307,13 @@ class IsotonicCalibrator(Calibrator):
     def _transform(self, dist: Distribution, covariates: Covariates | None) -> Distribution:
         recalibrated = Transformed(dist, self.start_)
         return Segmented(recalibrated, self.thresholds_, self.table_, uniform=True)
+
+
+def _smoothing(index: IndexCoordinates, support: Support) -> Smoothing:
+    """Return what spreads masses over segments, on their axis."""
+    low, high = index.axis(np.array(support.ends))
+    edges = index.axis(index.thresholds)
+    return Smoothing(edges, support.step > 0, (float(low), float(high)))
 
 
 def isotonic_masses(points: Points, coordinates: IndexCoordinates) -> tuple[Array, Array]:

@@ -9,6 +9,7 @@ from scipy.special import ndtr
 
 from regcal._caching import WithoutCaches
 from regcal._validation import Array
+from regcal.ends import WHOLE_LINE
 
 # Bandwidths to choose from, in parts of the range of outcomes on their axis.
 BANDWIDTHS = 2.0 ** np.arange(-9.0, -1.0, 0.5)
@@ -43,7 +44,8 @@ class Bandwidths:
 class Smoothing(WithoutCaches):
     """Spreads masses over neighbouring segments by a Gaussian kernel on the axis.
 
-    Segments that are open-ended keep what they have: beyond an end of the support, or nothing.
+    Segments that are open-ended keep what they have: beyond an end of the support, or nothing. What
+    would be spread beyond an end comes back as from a mirror, by which even masses stay even.
 
     Parameters
     ----------
@@ -51,10 +53,13 @@ class Smoothing(WithoutCaches):
         Places of the thresholds on the axis.
     rounded : bool
         Whether segments hold values rather than parts of a density.
+    ends : tuple of float
+        Places of the ends of the support; infinite where there is none.
     """
 
     edges: Array
     rounded: bool = False
+    ends: tuple[float, float] = WHOLE_LINE
 
     def kernel_for(self, counts: Array, widths: Bandwidths) -> Array:
         """Return what part of the mass of each segment (rows) goes to each segment (columns).
@@ -90,10 +95,22 @@ class Smoothing(WithoutCaches):
             return kernel
         centres = 0.5 * (self.edges[1:] + self.edges[:-1])
         width = bandwidth * (self.edges[-1] - self.edges[0])
-        below = ndtr((self.edges[np.newaxis, :] - centres[:, np.newaxis]) / width)
-        inner = np.diff(below, axis=1)
+        inner = np.zeros((len(centres),) * 2)
+        for image in self._images(centres):
+            below = ndtr((self.edges[np.newaxis, :] - image[:, np.newaxis]) / width)
+            inner += np.diff(below, axis=1)
         kernel[1:-1, 1:-1] = inner / inner.sum(axis=1, keepdims=True)
         return kernel
+
+    def _images(self, places: Array) -> tuple[Array, ...]:
+        """Return places and their images in mirrors at the ends, and in both, one after the other.
+
+        Without mirrors, a density that is level up to an end would be 0.69 of itself there.
+        """
+        low, high = self.ends
+        shift = 2.0 * (high - low)
+        mirrored = (2.0 * low - places, 2.0 * high - places)
+        return places, *mirrored, places - shift, places + shift
 
     def best(self, log_score: Callable[[Bandwidths], float], choices: Array) -> Bandwidths:
         """Return bandwidths with a large log score: one for both, then either given the other.
