@@ -138,13 +138,14 @@ def _isotonic(base, shift):
 
 
 def _index_table(base, k):
-    """Return segments whose masses go by the median, of other numbers in each part."""
+    """Return segments whose masses go by the median of the base that was recalibrated."""
     thresholds = np.linspace(-2.0, 1.5, 4 + k % 2)
     masses = np.random.default_rng(k).dirichlet(np.ones(len(thresholds) + 1), size=6 + k)
     masses[0, 1] = 0.0
     coordinates = IndexCoordinates(thresholds, "median", LINEAR, 0.0)
     table = IndexTable(coordinates, np.linspace(-1.0, 1.0, 6 + k), masses, 0.1 + 0.1 * k)
-    return Segmented(base, thresholds, table, uniform=True)
+    recalibrated = Transformed(base, ScaleMap(1.0 + 0.3 * k))
+    return Segmented(recalibrated, thresholds, table, uniform=True)
 
 
 def _quantiles(base):
