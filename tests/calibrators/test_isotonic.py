@@ -99,6 +99,20 @@ def test_tails_beyond_all_outcomes_are_those_of_the_recalibrated_base(rng):
     assert_allclose(np.diff(found, axis=1), np.diff(known, axis=1), rtol=1e-6)
 
 
+@pytest.mark.parametrize("error", [300.0, 1e4, 1e6])
+@pytest.mark.filterwarnings("ignore::regcal.DisagreementWarning")
+def test_one_gross_error_does_not_blur_all_others(rng, error):
+    """Bandwidths are those of the other rows."""
+    x = rng.uniform(0.0, 10.0, 400)
+    y = x + rng.normal(size=400)
+    y[3] = error
+
+    calibrated = IsotonicCalibrator().fit(regcal.Normal(x, np.ones(400)), y)
+
+    found = calibrated.transform(regcal.Normal([5.0], [1.0])).ppf([[0.05, 0.5, 0.95]])
+    assert_allclose(found, 5.0 + stats.norm.ppf([[0.05, 0.5, 0.95]]), atol=0.8)
+
+
 def test_rows_are_ordered_as_the_base_was_given(rng):
     """Recalibration that moves medians by shares of the spread does not change who is larger."""
     loc, scale = rng.normal(size=(2, 500))

@@ -21,6 +21,7 @@ from regcal.calibrators.cells import (
     Points,
 )
 from regcal.calibrators.held_out import HeldOut, deal
+from regcal.calibrators.judged import SHARE_OF_ALL
 from regcal.calibrators.labels import expected_below, known_below, learn_labels
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.smoothing import BANDWIDTHS, Bandwidths, Smoothing
@@ -379,7 +380,7 @@ def choose_smoothing(
         return 0, Bandwidths(float(choices[0]), float(choices[0]))
     orders = [np.argsort(one.index_of(rows.dist), kind="stable") for one in indices]
     rows, folds = deal(rows, _N_FOLDS, 0)
-    found = []
+    widest, found = smoothing.kernel(choices.max()), []
     for k, index in enumerate(indices):
         if k > 0 and np.array_equal(orders[k], orders[0]):
             continue  # it learns the same
@@ -387,7 +388,9 @@ def choose_smoothing(
 
         def log_score(widths: Bandwidths, parts: Sequence[Trial | None] = parts) -> float:
             judged = (part for part in parts if part is not None)
-            return sum(one.log_score(smoothing.kernel_for(one.counts, widths)) for one in judged)
+            return sum(
+                one.log_score(smoothing.kernel_for(one.counts, widths), widest) for one in judged
+            )
 
         widths = smoothing.best(log_score, choices)
         found.append((log_score(widths), k, widths))
@@ -449,14 +452,21 @@ class Trial:
             rows.weights,
         )
 
-    def log_score(self, kernel: Array) -> float:
-        """Return the total log score, with masses that are spread by a kernel."""
+    def log_score(self, kernel: Array, widest: Array) -> float:
+        """Return the total log score, with masses that are spread by a kernel.
+
+        A small share is spread by the widest: one gross error is not to blur all others.
+        """
+        spread = (1.0 - SHARE_OF_ALL) * self.mixed(kernel) + SHARE_OF_ALL * self.mixed(widest)
+        return float(self.weights @ np.log(np.maximum(spread, np.finfo(float).tiny)))
+
+    def mixed(self, kernel: Array) -> Array:
+        """Return the probability of what was seen, with masses that are spread by a kernel."""
         own = np.empty(len(self.weights))
         known = self.known
         own[known] = np.einsum("ij,ji->i", self.masses[known], kernel[:, self.segments])
         own[~known] = ((self.masses[~known] @ kernel) * self.covered).sum(axis=1)
-        mixed = (1.0 - self.share) * own + self.share * self.base
-        return float(self.weights @ np.log(np.maximum(mixed, np.finfo(float).tiny)))
+        return (1.0 - self.share) * own + self.share * self.base
 
 
 def _first_points(coordinates: IndexCoordinates, rows: HeldOut) -> Points:

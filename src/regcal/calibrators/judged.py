@@ -47,7 +47,7 @@ PRICE_OF_ONE = 1e-3
 # ("choose" and "paper"; BRR, boosting, quantile forests and boosted quantiles) new rows score
 # -3.54 nats with 0.1 and 1 %, -3.57 with 5 % and -4.20 without: a test of differences of hundreds
 # of nats leaves such models as they are.
-_SHARE_OF_ALL = 0.01
+SHARE_OF_ALL = 0.01
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Judged(WithoutCaches):
         possible = np.isfinite(highest)
         highest = np.where(possible, highest, 0.0)
         densities = np.where(possible, np.exp(self.logs - highest), 1.0)
-        shared = (1.0 - _SHARE_OF_ALL) * densities + _SHARE_OF_ALL * densities.mean(axis=0)
+        shared = (1.0 - SHARE_OF_ALL) * densities + SHARE_OF_ALL * densities.mean(axis=0)
         return np.log(shared) + highest
 
     @cached_property
