@@ -22,8 +22,8 @@ import regcal
 RESULTS = Path(__file__).with_name("defects.csv")
 HEADER = ("defect", "rows", "draw", "method", "gain", "attainable")
 METHODS = ("scale", "pit", "e-beta", "gpc", "gp-density", "auto")
-ROWS = (30, 100, 300, 1000)
-N_TEST = 4000
+ROWS = [30, 100, 300, 1000]
+N_DRAWS, N_TEST = 5, 4000
 
 # How far a model's P(Y <= t) is from 1/2, and where t is, is all that calibration can look at.
 SPREAD_OF_MEANS = 1.5
@@ -114,10 +114,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--defects", nargs="+", default=list(DEFECTS), choices=list(DEFECTS))
     parser.add_argument("--rows", nargs="+", type=int, default=ROWS)
-    parser.add_argument("--draws", type=int, default=5)
-    parser.add_argument("--output", type=Path, default=RESULTS)
+    parser.add_argument("--draws", type=int, default=N_DRAWS)
+    parser.add_argument("--output", type=Path, help="needed for a part; else defects.csv")
     options = parser.parse_args()
-    with options.output.open("w", newline="", encoding="utf-8") as stream:
+    whole = (options.defects, options.rows, options.draws) == (list(DEFECTS), ROWS, N_DRAWS)
+    if options.output is None and not whole:
+        parser.error("name a file with --output: defects.csv holds all defects, rows and draws")
+    with (options.output or RESULTS).open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(HEADER)
         for defect in options.defects:
