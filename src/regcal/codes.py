@@ -141,7 +141,8 @@ def code_matrix(code: Any, n_segments: int) -> Array:
     if matrix.ndim != 2 or matrix.shape[1] != n_segments:
         msg = (
             f"code has shape {matrix.shape} for {n_segments} segments. Pass a row per union and a "
-            "column per segment, of which there is one more than thresholds."
+            "column per segment, of which there is one more than thresholds. Of a number of them "
+            "some may fall together, as between values of a step=: pass an array of thresholds."
         )
         raise ValueError(msg)
     if not np.isin(matrix, (0.0, 1.0)).all():
