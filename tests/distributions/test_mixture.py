@@ -143,9 +143,9 @@ def _index_table(base, k):
     masses = np.random.default_rng(k).dirichlet(np.ones(len(thresholds) + 1), size=6 + k)
     masses[0, 1] = 0.0
     coordinates = IndexCoordinates(thresholds, "median", LINEAR, 0.0)
-    table = IndexTable(coordinates, np.linspace(-1.0, 1.0, 6 + k), masses, 0.1 + 0.1 * k)
-    recalibrated = Transformed(base, ScaleMap(1.0 + 0.3 * k))
-    return Segmented(recalibrated, thresholds, table, uniform=True)
+    start = ScaleMap(1.1 + 0.3 * k)
+    table = IndexTable(coordinates, np.linspace(-1.0, 1.0, 6 + k), masses, 0.1 + 0.1 * k, start)
+    return Segmented(Transformed(base, start), thresholds, table, uniform=True)
 
 
 def _quantiles(base):

@@ -133,13 +133,16 @@ class IndexTable:
         Increasing indices.
     masses : ndarray of shape (n_groups, n_segments)
     share : float
-        What the base itself counts for.
+        What the recalibrated base counts for.
+    start : ProbitMap
+        What recalibrates the base.
     """
 
     coordinates: IndexCoordinates
     places: Array
     masses: Array
     share: float
+    start: ProbitMap = IDENTITY
 
     def at(self, index: Array) -> Array:
         """Return the masses of segments at indices, (n_rows, n_segments)."""
@@ -151,7 +154,7 @@ class IndexTable:
 
     def __call__(self, base: Distribution, log_p: Array) -> Array:
         """Return log masses of segments, given those of the recalibrated base."""
-        index = self.coordinates.index_of(as_given(base))
+        index = self.coordinates.index_of(as_given(base, self.start))
         with np.errstate(divide="ignore"):
             learnt = np.log((1.0 - self.share) * self.at(index))
         return np.logaddexp(learnt, np.log(self.share) + log_p)
@@ -179,7 +182,7 @@ class JoinedIndexTables:
 
     def __call__(self, base: Distribution, log_p: Array) -> Array:
         """Return log masses of segments, given those of the recalibrated base."""
-        index = self.tables[0].coordinates.index_of(as_given(base))
+        index = self.tables[0].coordinates.index_of(as_given(base, self.tables[0].start))
         learnt = np.zeros(log_p.shape)
         for table, rows in self.members.each(self.tables):
             masses = table.at(index[rows])
@@ -190,9 +193,14 @@ class JoinedIndexTables:
             return np.logaddexp(np.log((1.0 - share) * learnt), np.log(share) + log_p)
 
 
-def as_given(base: Distribution) -> Distribution:
+def recalibrated(base: Distribution, start: ProbitMap) -> Distribution:
+    """Return the base as its table is given it."""
+    return base if start == IDENTITY else Transformed(base, start)
+
+
+def as_given(base: Distribution, start: ProbitMap) -> Distribution:
     """Return the base before it was recalibrated."""
-    return cast(Transformed, base).base
+    return base if start == IDENTITY else cast(Transformed, base).base
 
 
 class IsotonicCalibrator(Calibrator):
@@ -223,9 +231,7 @@ class IsotonicCalibrator(Calibrator):
     ----------
     thresholds_ : ndarray of shape (n_thresholds,)
     table_ : IndexTable
-        Masses of segments by index.
-    start_ : ProbitMap
-        What recalibrates the base.
+        Masses of segments by index, and what recalibrates the base.
     index_ : str
         By what rows were ordered.
     bandwidth_, marginal_bandwidth_ : float
@@ -248,9 +254,6 @@ class IsotonicCalibrator(Calibrator):
     >>> calibrator.transform(Normal([1.5, 4.0], [1.0, 1.0])).std().round(1)
     array([0.2, 0.4])
     """
-
-    # What files from before there was this have.
-    start_: ProbitMap = IDENTITY
 
     def __init__(
         self,
@@ -287,10 +290,10 @@ class IsotonicCalibrator(Calibrator):
     def _solve(self, observed: Observed) -> None:
         outcomes, intervals, *points = observed.points
         indices = [cast(IndexCoordinates, one) for one in observed.coordinates[2:]]
-        self.start_ = choose_start(outcomes, intervals)
+        start = choose_start(outcomes, intervals)
         smoothing = _smoothing(indices[0], observed.targets.support)
         choices = BANDWIDTHS if self.bandwidth is None else _checked_bandwidth(self.bandwidth)
-        which, widths = choose_smoothing(smoothing, indices, choices, observed.rows, self.start_)
+        which, widths = choose_smoothing(smoothing, indices, choices, observed.rows, start)
         index, known = indices[which], points[which]
         self.thresholds_, self.index_ = index.thresholds, index.index
         self.bandwidth_, self.marginal_bandwidth_ = widths.row, widths.all_rows
@@ -300,14 +303,14 @@ class IsotonicCalibrator(Calibrator):
             shares = Points.joined([known, *expected])
             places, masses = isotonic_masses(shares, index)
             kernel = smoothing.kernel_for(index.counts(shares), widths)
-            self.table_ = IndexTable(index, places, masses @ kernel, share)
+            self.table_ = IndexTable(index, places, masses @ kernel, share, start)
             return self.transform_latent
 
         learn_labels(index, observed.rows, learn)
 
     def _transform(self, dist: Distribution, covariates: Covariates | None) -> Distribution:
-        recalibrated = Transformed(dist, self.start_)
-        return Segmented(recalibrated, self.thresholds_, self.table_, uniform=True)
+        base = recalibrated(dist, self.table_.start)
+        return Segmented(base, self.thresholds_, self.table_, uniform=True)
 
 
 def _smoothing(index: IndexCoordinates, support: Support) -> Smoothing:
@@ -448,7 +451,7 @@ class Trial:
             _covered(edges, low[~known], high[~known]),
             known,
             table.share,
-            Transformed(rows.dist, start).prob(low, high),
+            recalibrated(rows.dist, start).prob(low, high),
             rows.weights,
         )
 

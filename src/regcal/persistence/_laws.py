@@ -50,6 +50,7 @@ from regcal.maps import (
     RowLines,
     Surface,
 )
+from regcal.maps.scale import IDENTITY
 from regcal.online import CalibrationMonitor
 from regcal.outcomes import Outcomes
 from regcal.persistence._checks import (
@@ -221,7 +222,7 @@ def _parts_have_weights(stack: StackCalibrator) -> bool:
 def _segments_are_reweighted(dist: Segmented) -> bool:
     if isinstance(dist.reweight, IndexTable):
         own = np.array_equal(dist.reweight.coordinates.thresholds, dist.thresholds)
-        return own and isinstance(dist.base, Transformed)
+        return own and (dist.reweight.start == IDENTITY or isinstance(dist.base, Transformed))
     if isinstance(dist.reweight, BandedMap):
         return len(dist.reweight.coefficients) == len(dist.thresholds) + 1
     if not isinstance(dist.reweight, Reweighting):

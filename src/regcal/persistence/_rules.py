@@ -379,11 +379,11 @@ RULES: dict[type, dict[str, Check]] = {
         "places": Numbers("groups", rising=True),
         "masses": Numbers("groups", "segments", least=0.0),
         "share": Number(above=0.0, most=1.0),
+        "start": Instance(ProbitMap),
     },
     IsotonicCalibrator: {
         "thresholds_": Numbers("n", rising=True),
         "table_": Instance(IndexTable),
-        "start_": Instance(ProbitMap),
         "bandwidth_": Number(above=0.0),
         "marginal_bandwidth_": Number(above=0.0),
     },
