@@ -17,7 +17,8 @@ def choose_start(outcomes: Points, intervals: Points) -> ProbitMap:
     """
     # benchmarks/quality.py, 65 cells of "choose" and "paper": without PIT recalibration gpc scores
     # 0.020 and gp-density 0.019 nats worse, up to 0.45 with quantile models; with other models
-    # gp-density is better by up to 0.06 (car prices, boosting)
+    # gp-density is better by up to 0.06 (car prices, boosting). In 52 cells without NGBoost and OLS
+    # isotonic scores 0.138 nats worse without it, forest fires with a quantile forest 3.8
     if len(outcomes) + len(intervals) == 0:
         return IDENTITY
     outcomes = without_gross_errors(outcomes)
