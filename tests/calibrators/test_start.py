@@ -1,4 +1,4 @@
-"""What methods start from: nothing, a scale or PIT recalibration, whichever is worth its numbers."""
+"""What methods start from: nothing, a scale or PIT recalibration, the first that is worth it."""
 
 import numpy as np
 import pytest
