@@ -120,7 +120,7 @@ PARTS = {
     ),
     "tails": Part(
         "makes tails beyond all outcomes no heavier than a Pareto tail",
-        ((gp_steps, "with_bounded_tails", lambda surface, outcomes, intervals: surface),),
+        ((gp_steps, "with_bounded_tails", lambda surface, *seen: surface),),
     ),
     "barrier": Part(
         "asks the map to increase where there are no outcomes",

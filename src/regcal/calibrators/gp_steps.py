@@ -17,6 +17,7 @@ from regcal._validation import Array
 from regcal.calibrators.axes import LARGEST_PROBIT, MapAxes
 from regcal.calibrators.cells import Points
 from regcal.calibrators.held_out import HeldOut
+from regcal.calibrators.observed import Observed
 from regcal.calibrators.start import choose_start
 from regcal.calibrators.targets import Targets
 from regcal.distributions import Transformed
@@ -60,9 +61,8 @@ _LEAST_START = (-2.0, -np.inf, -np.inf)
 _LARGEST_LOSS = 0.05
 _CHECKED_ROWS = 5000
 
-# Beyond all outcomes, tails are no heavier than a Pareto tail of this index: the mean excess over
-# a probit is at most the probit divided by the index less one. Outcomes further out than the
-# farthest probit do not make them heavier still.
+# Beyond all outcomes, tails are no heavier than a Pareto tail of this index, and not made lighter
+# than the base's. Outcomes further out than the farthest probit do not make them heavier still.
 # benchmarks/PARTS.md, "tails": without it -0.006 nats at most with all rows, and +0.007 to +0.008
 # with 40. It buys no score, but a bound where no outcome was seen: without it, tests of ends of the
 # support and of rows that weigh next to nothing fail.
@@ -133,13 +133,15 @@ class IdentityPrior:
         return Surface(u, t, eta - u[:, np.newaxis], tails, start, axes.axis, axes.ends)
 
     def checked(
-        self, surface: Surface, outcomes: Points, intervals: Points, rows: HeldOut
+        self, surface: Surface, outcomes: Points, intervals: Points, observed: Observed
     ) -> Surface:
-        """Return the map with bounded tails, or its start alone if that is better."""
-        bounded = with_bounded_tails(surface, outcomes, intervals)
-        if mean_gain(bounded, rows) > -_LARGEST_LOSS:
+        """Return the map, or its start alone if that is better, with bounded tails."""
+        seen = outcomes, intervals, observed.targets
+        bounded = with_bounded_tails(surface, *seen)
+        if mean_gain(bounded, observed.rows) > -_LARGEST_LOSS:
             return bounded
-        return replace(bounded, h=np.zeros_like(bounded.h), slopes=(1.0, 1.0))
+        alone = replace(surface, h=np.zeros_like(surface.h), slopes=(1.0, 1.0))
+        return with_bounded_tails(alone, *seen)
 
 
 @dataclass(frozen=True)
@@ -181,7 +183,7 @@ class FlatPrior:
         return faded_surface(u, t, eta, axes)
 
     def checked(
-        self, surface: Surface, outcomes: Points, intervals: Points, rows: HeldOut
+        self, surface: Surface, outcomes: Points, intervals: Points, observed: Observed
     ) -> Surface:
         """Return the map as it is."""
         return surface
@@ -261,31 +263,56 @@ def faded_surface(u: Array, t: Array, eta: Array, axes: MapAxes) -> Surface:
 # --------------------------------------------------------------------------------------- 4. check
 
 
-def with_bounded_tails(surface: Surface, outcomes: Points, intervals: Points) -> Surface:
+def with_bounded_tails(
+    surface: Surface, outcomes: Points, intervals: Points, targets: Targets
+) -> Surface:
     """Return the map with steeper tails where no outcome was, if they are too heavy.
 
     A straight line learnt in the middle may be nearly flat, and says nothing about what is far
-    beyond all outcomes.
+    beyond all outcomes: beyond the probit of the farthest and, in rows that are wider than those
+    it was learnt from, beyond the farthest itself.
     """
     known = np.concatenate([outcomes.values[0], intervals.values[0], intervals.values[2]])
     known = known[np.isfinite(known)]
     if len(known) == 0:
         return surface
-    started = surface.start(known)
     total = outcomes.weights.sum() + intervals.weights.sum()
-    # where the calibrated probit of the last outcome is eta, the mean excess is 1 / (eta * slope)
-    last_eta = -ndtri(0.5 / (max(total, 1.0) + 1.0))
+    last_eta = -float(ndtri(0.5 / (max(total, 1.0) + 1.0)))
+    # in spreads of the started base, since a start may be nearly flat in its tails as well
+    low, middle, high = surface.start.inverse(np.array([-1.0, 0.0, 1.0]))
+    spread = 0.5 * (high - low)
+    z = surface.start.inverse(surface.u)
+    places, of_start = (z - middle) / spread, surface.start.image_and_slope(z)[1]
+    t = surface.axis.inverse(surface.t)
     eta, slopes = surface.h + surface.u[:, np.newaxis], []
-    for side, tail in zip((-1.0, 1.0), surface.slopes, strict=True):
-        last = float(np.clip((side * started).max(), 1.0, _FARTHEST_PROBIT))
-        slope = (_TAIL_INDEX - 1.0) / (last_eta * last)
-        beyond = side * surface.u > last
-        if beyond.any():
-            edge = np.flatnonzero(~beyond)[-1 if side > 0 else 0]
-            line = eta[edge] + slope * (surface.u[beyond] - surface.u[edge])[:, np.newaxis]
-            eta[beyond] = side * np.maximum(side * eta[beyond], side * line)
-        slopes.append(max(tail, slope))
+    for side, edge, unseen in ((-1, 0, t <= targets.low), (1, -1, t >= targets.high)):
+        farthest = np.clip((side * (known - middle)).max() / spread, 1.0, _FARTHEST_PROBIT)
+        first = np.where(unseen, 1.0, farthest)
+        outwards = np.maximum(side * places[::side, np.newaxis], first)
+        rise = _least_rise(outwards, last_eta)
+        image = side * eta[::side]
+        least = np.maximum.accumulate(image - rise, axis=0) + rise
+        eta = (side * np.where(outwards > first, least, image))[::side]
+        beyond = _least_slope(outwards[-1].max(), last_eta) / (spread * of_start[edge])
+        slopes.append(max(surface.slopes[edge], float(beyond)))
     return replace(surface, h=eta - surface.u[:, np.newaxis], slopes=(slopes[0], slopes[1]))
+
+
+def _least_slope(place: Array, last_eta: float) -> Array:
+    """Return the slope of a Pareto tail at a place, in spreads of the base, or the base's if less.
+
+    Where eta is the calibrated probit of the last outcome, what is beyond falls by
+    `last_eta * slope` per spread; a place before that of the last outcome is no tail.
+    """
+    return np.minimum(_TAIL_INDEX / (last_eta * np.maximum(place, last_eta)), 1.0)
+
+
+def _least_rise(place: Array, last_eta: float) -> Array:
+    """Return the integral of the least slope."""
+    # with few rows the base's own slope is less up to here, and beyond it the tail's falls
+    bend = max(last_eta, _TAIL_INDEX / last_eta)
+    before = np.minimum(place, bend) * _least_slope(np.array(bend), last_eta)
+    return before + _TAIL_INDEX / last_eta * np.log(np.maximum(place, bend) / bend)
 
 
 def mean_gain(surface: Surface, rows: HeldOut) -> float:
