@@ -394,4 +394,4 @@ class DensityCalibrator(ProcessCalibrator):
         how = (self.axes_, self.prior_, self.kernel, earlier_process(observed), n_distinct)
         self.process_ = fit_paths(points, ends, barrier, *how)
         surface = self.prior_.surface(self.process_, self.axes_, self.start_)
-        self.map_ = self.prior_.checked(surface, outcomes, intervals, observed)
+        self.map_ = self.prior_.checked(surface, outcomes, intervals, observed.rows)

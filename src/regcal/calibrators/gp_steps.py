@@ -14,13 +14,14 @@ import numpy as np
 from scipy.special import log_ndtr, ndtri
 
 from regcal._validation import Array
+from regcal._weighted import weighted_quantiles
 from regcal.calibrators.axes import LARGEST_PROBIT, MapAxes
 from regcal.calibrators.cells import Points
 from regcal.calibrators.held_out import HeldOut
-from regcal.calibrators.observed import Observed
 from regcal.calibrators.start import choose_start
 from regcal.calibrators.targets import Targets
 from regcal.distributions import Transformed
+from regcal.ends import least_mass
 from regcal.gp import (
     EvidenceSearch,
     FittedProcess,
@@ -62,12 +63,13 @@ _LARGEST_LOSS = 0.05
 _CHECKED_ROWS = 5000
 
 # Beyond all outcomes, tails are no heavier than a Pareto tail of this index, and not made lighter
-# than the base's. Outcomes further out than the farthest probit do not make them heavier still.
+# than the base's. Outcomes further out than so many spreads beyond all but as few rows as make no
+# mass do not make them heavier still.
 # benchmarks/PARTS.md, "tails": without it -0.006 nats at most with all rows, and +0.007 to +0.008
 # with 40. It buys no score, but a bound where no outcome was seen: without it, tests of ends of the
 # support and of rows that weigh next to nothing fail.
 _TAIL_INDEX = 4.0
-_FARTHEST_PROBIT = 20.0
+_FARTHEST = 20.0
 
 # From here on, a map with a prior of 1/2 fades into the identity.
 _FADING_PROBIT = 3.0
@@ -133,12 +135,12 @@ class IdentityPrior:
         return Surface(u, t, eta - u[:, np.newaxis], tails, start, axes.axis, axes.ends)
 
     def checked(
-        self, surface: Surface, outcomes: Points, intervals: Points, observed: Observed
+        self, surface: Surface, outcomes: Points, intervals: Points, rows: HeldOut
     ) -> Surface:
         """Return the map, or its start alone if that is better, with bounded tails."""
-        seen = outcomes, intervals, observed.targets
+        seen = outcomes, intervals, rows
         bounded = with_bounded_tails(surface, *seen)
-        if mean_gain(bounded, observed.rows) > -_LARGEST_LOSS:
+        if mean_gain(bounded, rows) > -_LARGEST_LOSS:
             return bounded
         alone = replace(surface, h=np.zeros_like(surface.h), slopes=(1.0, 1.0))
         return with_bounded_tails(alone, *seen)
@@ -183,7 +185,7 @@ class FlatPrior:
         return faded_surface(u, t, eta, axes)
 
     def checked(
-        self, surface: Surface, outcomes: Points, intervals: Points, observed: Observed
+        self, surface: Surface, outcomes: Points, intervals: Points, rows: HeldOut
     ) -> Surface:
         """Return the map as it is."""
         return surface
@@ -264,38 +266,60 @@ def faded_surface(u: Array, t: Array, eta: Array, axes: MapAxes) -> Surface:
 
 
 def with_bounded_tails(
-    surface: Surface, outcomes: Points, intervals: Points, targets: Targets
+    surface: Surface, outcomes: Points, intervals: Points, rows: HeldOut
 ) -> Surface:
     """Return the map with steeper tails where no outcome was, if they are too heavy.
 
     A straight line learnt in the middle may be nearly flat, and says nothing about what is far
-    beyond all outcomes: beyond the probit of the farthest and, in rows that are wider than those
-    it was learnt from, beyond the farthest itself.
+    beyond all outcomes: at each target, beyond the probit of the farthest of those that were as
+    far out. Rows that are sure and wrong have outcomes at hundreds of probits, which tell nothing
+    of the tails of wide ones.
     """
-    known = np.concatenate([outcomes.values[0], intervals.values[0], intervals.values[2]])
-    known = known[np.isfinite(known)]
-    if len(known) == 0:
+    z, t, weights = _known_places(intervals, rows)
+    if len(z) == 0:
         return surface
     total = outcomes.weights.sum() + intervals.weights.sum()
     last_eta = -float(ndtri(0.5 / (max(total, 1.0) + 1.0)))
     # in spreads of the started base, since a start may be nearly flat in its tails as well
     low, middle, high = surface.start.inverse(np.array([-1.0, 0.0, 1.0]))
-    spread = 0.5 * (high - low)
-    z = surface.start.inverse(surface.u)
-    places, of_start = (z - middle) / spread, surface.start.image_and_slope(z)[1]
-    t = surface.axis.inverse(surface.t)
+    spread, knots = 0.5 * (high - low), surface.start.inverse(surface.u)
+    seen, places, at = (z - middle) / spread, (knots - middle) / spread, surface.axis(t)
+    of_start = surface.start.image_and_slope(knots)[1]
     eta, slopes = surface.h + surface.u[:, np.newaxis], []
-    for side, edge, unseen in ((-1, 0, t <= targets.low), (1, -1, t >= targets.high)):
-        farthest = np.clip((side * (known - middle)).max() / spread, 1.0, _FARTHEST_PROBIT)
-        first = np.where(unseen, 1.0, farthest)
-        outwards = np.maximum(side * places[::side, np.newaxis], first)
+    for side, edge in ((-1, 0), (1, -1)):
+        farthest = _farthest(side * seen, side * at, weights, side * surface.t)
+        outwards = np.maximum(side * places[::side, np.newaxis], farthest)
         rise = _least_rise(outwards, last_eta)
         image = side * eta[::side]
         least = np.maximum.accumulate(image - rise, axis=0) + rise
-        eta = (side * np.where(outwards > first, least, image))[::side]
+        eta = (side * np.where(outwards > farthest, least, image))[::side]
         beyond = _least_slope(outwards[-1].max(), last_eta) / (spread * of_start[edge])
         slopes.append(max(surface.slopes[edge], float(beyond)))
     return replace(surface, h=eta - surface.u[:, np.newaxis], slopes=(slopes[0], slopes[1]))
+
+
+def _known_places(intervals: Points, rows: HeldOut) -> tuple[Array, Array, Array]:
+    """Return probits, targets and weights of what was seen: outcomes, and ends of intervals."""
+    some = rows.possible & rows.exact
+    z, t = np.concatenate(
+        [[rows.z[some], rows.y[some]], intervals.values[:2], intervals.values[2:]], axis=1
+    )
+    weights = np.concatenate([rows.weights[some], intervals.weights, intervals.weights])
+    finite = np.isfinite(z) & np.isfinite(t)
+    return z[finite], t[finite], weights[finite]
+
+
+def _farthest(seen: Array, at: Array, weights: Array, columns: Array) -> Array:
+    """Return the place of the farthest outcome of those at least as far out as each column.
+
+    Beyond the last of them it is that of the last; gross errors count as if they were nearer.
+    """
+    total = weights.sum()
+    most = weighted_quantiles(seen, weights, np.array([1.0 - min(least_mass(total) / total, 0.5)]))
+    credible = np.clip(seen, 1.0, max(float(most[0]), 0.0) + _FARTHEST)
+    order = np.argsort(at)
+    farther = np.maximum.accumulate(credible[order][::-1])[::-1]
+    return farther[np.minimum(np.searchsorted(at[order], columns), len(at) - 1)]
 
 
 def _least_slope(place: Array, last_eta: float) -> Array:

@@ -237,7 +237,7 @@ class GPCalibrator(ProcessCalibrator):
             return lambda dist: Transformed(dist, self._surface())
 
         learn_labels(coordinates, observed.rows, learn)
-        self.map_ = self.prior_.checked(self._surface(), outcomes, intervals, observed)
+        self.map_ = self.prior_.checked(self._surface(), outcomes, intervals, observed.rows)
 
     def _surface(self) -> Surface:
         return self.prior_.surface(self.process_, self.axes_, self.start_)
