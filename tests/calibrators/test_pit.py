@@ -1,11 +1,15 @@
 """PIT calibration against known maps, and what it shares with a single factor."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.stats
 from numpy.testing import assert_allclose
+from scipy.special import ndtri
 
 from regcal import Normal, PITCalibrator, ScaleCalibrator, get_calibrator, log_score
+from regcal.calibrators.agreement import DisagreementWarning
 
 BASELINES = {
     "scale": ScaleCalibrator(),
@@ -42,6 +46,21 @@ def test_a_far_cluster_is_no_gross_error(name, rng):
 
     assert_allclose(one.cdf([[10.0, 50.0, 90.0]]), 0.9, atol=0.08)
     assert_allclose(one.mean(), y.mean(), atol=2.0)
+
+
+@pytest.mark.parametrize("name", ["pit", "gpc", "gp-density"])
+@pytest.mark.parametrize("error", [50.0, -1e6])
+def test_one_gross_error_leaves_the_tails_to_all_others(name, error):
+    """One of 600 outcomes does not make the tail on its side wide."""
+    y = ndtri((np.arange(600) + 0.5) / 600)
+    y[300] = error
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DisagreementWarning)  # the mean of the outcomes is wrong
+        calibrated = get_calibrator(name).fit(Normal(np.zeros(600), np.ones(600)), y)
+    one = calibrated.transform(Normal([0.0], [1.0]))
+
+    assert_allclose(one.ppf([[0.01, 0.99]]), [[-2.33, 2.33]], atol=0.5)
+    assert_allclose(one.cdf([[-4.0, 4.0]]), [[0.0, 1.0]], atol=0.004)
 
 
 def test_smooth_pit_gains_on_new_rows_and_keeps_what_is_right(rng):

@@ -1,9 +1,16 @@
 """A single factor against the likelihood of others."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
+from scipy.special import ndtri
 
 from regcal import Normal, ScaleCalibrator, log_score
+
+
+def normal_quantiles(n):
+    """Return n numbers that are distributed as a standard normal variable."""
+    return ndtri((np.arange(n) + 0.5) / n)
 
 
 def test_scale_finds_the_maximum_of_the_likelihood(rng):
@@ -16,3 +23,22 @@ def test_scale_finds_the_maximum_of_the_likelihood(rng):
 
     assert score(cal.factor_) > max(score(cal.factor_ * 1.001), score(cal.factor_ / 1.001))
     assert_allclose(log_score(y, cal.transform(dist)).sum(), score(cal.factor_))
+
+
+@pytest.mark.parametrize("wide", [30.0, 1e6])
+@pytest.mark.parametrize("y", [normal_quantiles(2000), np.repeat(normal_quantiles(1000), 2)])
+def test_prior_rows_do_not_outweigh_many_rows_of_a_base_that_is_far_too_wide(y, wide):
+    """They are a twentieth of a per cent of the rows, and count as a few at most."""
+    dist = Normal(np.zeros(len(y)), np.full(len(y), wide))
+    assert_allclose(wide * ScaleCalibrator().fit(dist, y).factor_, y.std(), rtol=0.02)
+
+
+@pytest.mark.parametrize("n_rows", [5, 12, 20, 200])
+@pytest.mark.parametrize("error", [1e3, 1e9])
+def test_one_gross_error_at_most_doubles_the_factor(n_rows, error):
+    """Of few rows it counts for less than of many."""
+    y = np.append(normal_quantiles(n_rows - 1), 0.0)
+    dist = Normal(np.zeros(n_rows), np.ones(n_rows))
+    without = ScaleCalibrator().fit(dist, y).factor_
+    y[-1] = error
+    assert without < ScaleCalibrator().fit(dist, y).factor_ < 2.1 * without

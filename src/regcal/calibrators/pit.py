@@ -32,6 +32,14 @@ _SMALLEST_GAP = 0.05
 # What more rows agree on, as a cluster of its own, is no error.
 _FARTHEST = 20.0
 
+# And beyond the place where the map that is fitted to them has at most one outcome in so many
+# samples they count as if they were there. One 50 among 600 standard normal outcomes makes the 99 %
+# quantile 2.54 instead of 4.43 (2.33 without it; with one sample in two or ten 2.37 and 2.44). 78
+# cells of benchmarks/quality.py: -0.0001 nats on average and -0.006 at most; -0.0005 and -0.013
+# with one in ten.
+_SAMPLES = 50.0
+_ENOUGH = 1e-4  # of a place
+
 # More outcomes than this are merged: their neighbours are next to equal.
 _MAX_POINTS = 10_000
 
@@ -53,16 +61,25 @@ class _Standard:
     quantiles: Array
     probits: Array
 
-    def credible(self, farthest: float = _FARTHEST) -> tuple[float, float]:
-        """Return between which places outcomes are no gross errors."""
-        total = float(self.weights.sum() + self.interval_weights.sum())
-        outer = ndtri(min(least_mass(total) / total, 0.5))
-        low, high = np.interp([outer, -outer], self.probits, self.quantiles)
-        return min(float(low), 0.0) - farthest, max(float(high), 0.0) + farthest
+    @property
+    def total(self) -> float:
+        """How many rows there are."""
+        return float(self.weights.sum() + self.interval_weights.sum())
 
-    def without_gross_errors(self) -> "_Standard":
-        """Return outcomes of which none is beyond what is credible."""
-        values, quantiles = (np.clip(v, *self.credible()) for v in (self.values, self.quantiles))
+    @property
+    def of_most(self) -> Array:
+        """Between which places all are but so few on either side that they make no mass."""
+        outer = ndtri(min(least_mass(self.total) / self.total, 0.5))
+        low, high = np.interp([outer, -outer], self.probits, self.quantiles)
+        return np.array([min(low, 0.0), max(high, 0.0)])
+
+    def credible(self, farthest: float = _FARTHEST) -> Array:
+        """Return between which places outcomes are no gross errors, whatever map is fitted."""
+        return self.of_most + np.array([-farthest, farthest])
+
+    def within(self, ends: Array) -> "_Standard":
+        """Return outcomes of which none is further out."""
+        values, quantiles = (np.clip(v, *ends) for v in (self.values, self.quantiles))
         return replace(self, values=values, quantiles=quantiles)
 
 
@@ -125,9 +142,24 @@ class PITCalibrator(ProbitCalibrator):
 def solve_pit(outcomes: Points, intervals: Points, prior_rows: float = 2.0) -> PiecewiseMap:
     """Return the smooth map of points in `OutcomeCoordinates` and `IntervalCoordinates`."""
     data = _standardise(outcomes, intervals, prior_rows)
-    knots = _place_knots(data)
-    start, slopes = _fit_slopes(data, knots, prior_rows)
+    last = ndtri(1.0 / (_SAMPLES * max(data.total, 1.0))) * np.array([1.0, -1.0])
+    outermost = np.array([data.values.min(initial=0.0), data.values.max(initial=0.0)])
+    # from the middle outwards, so that few far outcomes never get a hold on it
+    ends = _hull(data.of_most, last)
+    for _ in range(_MAX_STEPS):
+        seen = data.within(ends)
+        knots = _place_knots(seen)
+        start, slopes = _fit_slopes(seen, knots, prior_rows)
+        reached = PiecewiseMap.with_slopes(knots, slopes, start).inverse(last)
+        before, ends = ends, _hull(ends, reached)
+        if np.allclose(np.clip(outermost, *ends), np.clip(outermost, *before), rtol=_ENOUGH):
+            break
     return PiecewiseMap.with_slopes(data.shift + data.factor * knots, slopes / data.factor, start)
+
+
+def _hull(ends: Array, others: Array) -> Array:
+    """Return the ends of both together."""
+    return np.array([min(ends[0], others[0]), max(ends[1], others[1])])
 
 
 def solve_empirical_pit(outcomes: Points, intervals: Points) -> PiecewiseMap:
@@ -209,7 +241,8 @@ def _standardise(outcomes: Points, intervals: Points, prior_rows: float) -> _Sta
         values = (z - shift) / factor
     ends = tuple((intervals.values[row] - shift) / factor for row in (0, 2))
     told = (ends[0], ends[1]), intervals.weights, shift, factor, quantiles, probits
-    return _Standard(values, weights, *told).without_gross_errors()
+    standard = _Standard(values, weights, *told)
+    return standard.within(standard.credible())
 
 
 def _place_knots(data: _Standard) -> Array:

@@ -18,6 +18,12 @@ _TOLERANCE = 1e-10
 # gross error.
 FARTHEST = 5.0
 
+# Of few rows they count for less, so that one gross error at most doubles the factor. In 2 000
+# samples of 6, 12, 24 and 48 normal and Student outcomes this costs at most 0.001 nats a new row
+# with four degrees of freedom or more, and gains 0.005 with 12 (two thirds of this share lose 0.03
+# with 6).
+_LARGEST_SHARE = 0.75
+
 
 class ScaleCalibrator(ProbitCalibrator):
     """Multiply the spread of all rows by one factor, chosen by maximum likelihood.
@@ -71,21 +77,26 @@ def solve_scale(outcomes: Points, intervals: Points, prior_rows: float = 1.0) ->
     """Return the most likely scale of points in `OutcomeCoordinates` and `IntervalCoordinates`.
 
     Outcomes further out than five of its standard deviations count as if they were there, so that
-    one gross error does not spoil all predictions.
+    one gross error does not spoil all predictions. So do prior rows, so that they do not outweigh
+    many rows of a base that is many times too wide.
     """
     weight = prior_rows + outcomes.weights.sum()
-    squares = outcomes.values[1]
+    furthest = min(FARTHEST**2, _LARGEST_SHARE * weight)
+    squares, prior_squares = outcomes.values[1], prior_rows
     largest = squares.max(initial=0.0)
     # the mean of limited squares is concave in the limit: it meets it once, whatever the start
     slope = float(np.sqrt(weight / (prior_rows + outcomes.weights @ squares)))
-    if len(intervals) or largest > (FARTHEST / slope) ** 2:
+    if len(intervals) or max(largest, 1.0) * slope**2 > furthest:
         # from the middle outwards, so that few far outcomes never get a hold on it
-        slope = 1.0 / max(_central_spread(outcomes), 1.0 / FARTHEST)
+        spread = _central_spread(outcomes)
+        slope = 1.0 / max(spread, 1.0 / FARTHEST)
+        if spread > 0.0:  # all at the middle say that the scale is small, not that it is 0
+            prior_squares *= min(1.0, (FARTHEST * spread) ** 2)
     for _ in range(_MAX_STEPS):
-        limit = (FARTHEST / slope) ** 2
+        limit = furthest / slope**2
         limited = np.minimum(squares, limit) if largest > limit else squares
         # the zero of d/ds of sum w (-log s - z^2 / (2 s^2)), with prior rows that have z^2 = 1
-        total = prior_rows + outcomes.weights @ limited
+        total = prior_squares + outcomes.weights @ limited
         before, slope = slope, float(np.sqrt(weight / total))
         if len(intervals):
             slope = _slope_with_intervals(weight, total, intervals, slope)
