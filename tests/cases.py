@@ -288,13 +288,12 @@ VARIANTS: dict[str, Callable[[], regcal.Calibrator]] = {
         regcal.BetaCalibrator(monotone=False), thresholds=12
     ),
     "e-beta of thresholds": lambda: regcal.get_calibrator("e-beta", code=regcal.ThresholdCode()),
-    "dirichlet": regcal.DirichletCalibrator,
     "e-logistic of a dense code": lambda: regcal.get_calibrator(
         "e-logistic", thresholds=6, code=regcal.DenseCode()
     ),
 }
 
-WITHOUT_A_NAME = ["e-beta of thresholds", "dirichlet"]
+WITHOUT_A_NAME = ["e-beta of thresholds"]
 
 CALIBRATORS: dict[str, Callable[[], regcal.Calibrator]] = {
     name: functools.partial(regcal.get_calibrator, name, **PARAMETERS.get(name, {}))

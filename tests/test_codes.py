@@ -113,7 +113,8 @@ def test_dense_codes_tell_all_segments_apart(n_segments):
 BAD_CODES = {
     "shape": (np.eye(3), r"code has shape \(3, 3\) for 4 segments"),
     "values": (2 * np.eye(4), r"code must hold 0 and 1, got 2\.0"),
-    "empty union": (np.vstack([np.eye(4), np.zeros(4)]), "does not tell its 4 segments apart"),
+    "empty union": (np.vstack([np.eye(4), np.zeros(4)]), "no segments or of all, in row 4"),
+    "whole union": (np.vstack([np.ones(4), np.eye(4)]), "no segments or of all, in row 0"),
     "rank": (np.eye(4)[:2], "with 2 unions does not tell its 4 segments apart"),
     "dense": (DenseCode(2), "n_unions=2 unions cannot tell 4 segments apart"),
 }
@@ -151,6 +152,21 @@ def test_names_and_classes_of_codes_are_refused(code):
     """The message says how to write it."""
     with pytest.raises(TypeError, match=r"Pass regcal\.ThresholdCode\(\)"):
         code_matrix(code, 5)
+
+
+@pytest.mark.parametrize("n_unions", ["a", 12.5])
+def test_numbers_of_unions_are_whole(n_unions):
+    """The message names the value."""
+    with pytest.raises(TypeError, match=f"whole number, or None, got {n_unions!r}"):
+        DenseCode(n_unions).matrix(4)
+
+
+def test_options_of_decoders_are_checked():
+    """A word is not taken for True."""
+    dist, y = Normal(np.zeros(50), np.ones(50)), np.linspace(-2.0, 2.0, 50)
+    wrong = get_calibrator("e-beta", code=ThresholdCode(), decoder=LeastSquaresDecoder("no"))
+    with pytest.raises(TypeError, match="weighted must be True or False, got 'no'"):
+        wrong.fit(dist, y)
 
 
 @pytest.mark.parametrize("code", [ThresholdCode(), DenseCode()])

@@ -17,6 +17,7 @@ SETTINGS = {
     "e-logistic": {"thresholds": 6},
     "e-beta": {"thresholds": 6},
     "e-isotonic": {"thresholds": 4},
+    "dirichlet": {"thresholds": 6},
     "gpc": {"thresholds": 8},
     "conditional": {"learner": "additive", "calibrator": regcal.PITCalibrator()},
     "gpc-paper": {"n_pairs": 60, "prediction_thresholds": 16, "random_state": 0},
@@ -25,7 +26,6 @@ WITHOUT_A_NAME = {
     "e-beta of thresholds": functools.partial(
         regcal.OneVsRestCalibrator, thresholds=6, code=regcal.ThresholdCode()
     ),
-    "dirichlet": functools.partial(regcal.DirichletCalibrator, 6),
 }
 NAMES = [*regcal.calibrator_names(), *WITHOUT_A_NAME]
 TAKES_INTERVALS = [name for name in NAMES if name != "gpc-paper"]

@@ -89,6 +89,9 @@ class DenseCode:
     def matrix(self, n_segments: int) -> Array:
         """Return the first draw that tells all segments apart."""
         _check_segments(n_segments)
+        if not isinstance(self.n_unions, int | np.integer | None):
+            msg = f"n_unions must be a whole number, or None, got {self.n_unions!r}."
+            raise TypeError(msg)
         usual = max(math.ceil(10 * math.log2(n_segments)), n_segments)
         n_unions = usual if self.n_unions is None else self.n_unions
         if n_unions < n_segments - 1:
@@ -149,11 +152,16 @@ def code_matrix(code: Any, n_segments: int) -> Array:
         first = matrix[~np.isin(matrix, (0.0, 1.0))][0]
         msg = f"code must hold 0 and 1, got {first}. Write 1 for segments that belong to a union."
         raise ValueError(msg)
-    if (np.ptp(matrix, axis=1) == 0).any() or not tells_apart(matrix):
+    if (alike := np.ptp(matrix, axis=1) == 0).any():
         msg = (
-            f"code with {len(matrix)} unions does not tell its {n_segments} segments apart. Leave "
-            "out unions of none or all, and add others until its rank, with a row of ones, is the "
-            "number of segments."
+            f"code has unions of no segments or of all, in row {int(np.argmax(alike))}, whose "
+            "probabilities are known. Leave them out."
+        )
+        raise ValueError(msg)
+    if not tells_apart(matrix):
+        msg = (
+            f"code with {len(matrix)} unions does not tell its {n_segments} segments apart. Add "
+            "others until its rank, with a row of ones, is the number of segments."
         )
         raise ValueError(msg)
     return matrix
@@ -202,12 +210,17 @@ _SLIP = 1e-6
 
 
 def check_decoder(decoder: Any) -> None:
-    """Refuse what has no masses to give."""
+    """Refuse what has no masses to give, and options of ours that are none."""
     if isinstance(decoder, type) or not hasattr(decoder, "masses"):
         msg = (
             f"decoder must be an object with a method masses, got {decoder!r}. Pass "
             "regcal.LeastSquaresDecoder(), or none."
         )
+        raise TypeError(msg)
+    if isinstance(decoder, LeastSquaresDecoder) and not isinstance(
+        decoder.weighted, bool | np.bool
+    ):
+        msg = f"weighted must be True or False, got {decoder.weighted!r}."
         raise TypeError(msg)
 
 

@@ -9,6 +9,7 @@ from regcal.binary import BetaCalibrator, LogisticCalibrator
 from regcal.calibrators.auto import AutoCalibrator
 from regcal.calibrators.base import Calibrator, IdentityCalibrator
 from regcal.calibrators.conditional import ConditionalCalibrator
+from regcal.calibrators.dirichlet import DirichletCalibrator
 from regcal.calibrators.gp_density import DensityCalibrator
 from regcal.calibrators.gp_paper import PaperGPCalibrator
 from regcal.calibrators.gp_threshold import GPCalibrator
@@ -31,6 +32,7 @@ _BY_NAME: dict[str, Callable[..., Calibrator]] = {
     "e-logistic": lambda **kw: OneVsRestCalibrator(LogisticCalibrator(), **kw),
     "e-beta": lambda **kw: OneVsRestCalibrator(BetaCalibrator(), **kw),
     "e-isotonic": lambda **kw: OneVsRestCalibrator(_isotonic(), **kw),
+    "dirichlet": DirichletCalibrator,
     "gpc": GPCalibrator,
     "gpc-paper": PaperGPCalibrator,
     "gp-density": DensityCalibrator,

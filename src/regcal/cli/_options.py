@@ -153,8 +153,8 @@ Output = Annotated[
 CalibratorName = Annotated[
     str,
     typer.Option(
-        help="Method: identity, scale, pit, isotonic, e-logistic, e-beta, e-isotonic, gpc, "
-        "gpc-paper, gp-density, conditional, auto.",
+        help="Method: identity, scale, pit, isotonic, e-logistic, e-beta, e-isotonic, "
+        "dirichlet, gpc, gpc-paper, gp-density, conditional, auto.",
         autocompletion=_calibrator_names,
         show_default=True,
     ),
