@@ -6,8 +6,17 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import isotonic_regression, minimize
+from sklearn.base import clone
+from sklearn.isotonic import IsotonicRegression
 
-from regcal import DenseCode, LeastSquaresDecoder, Normal, ThresholdCode, get_calibrator
+from regcal import (
+    DenseCode,
+    LeastSquaresDecoder,
+    Normal,
+    OneVsRestCalibrator,
+    ThresholdCode,
+    get_calibrator,
+)
 from regcal.codes import code_matrix, decoded, isotonic_rows, log_unions, union_labels
 
 CODES = {
@@ -154,6 +163,13 @@ def test_names_and_classes_of_codes_are_refused(code):
         code_matrix(code, 5)
 
 
+@pytest.mark.parametrize("seed", [None, np.random.default_rng(0)])
+def test_codes_are_drawn_from_a_number(seed):
+    """A code is drawn more than once."""
+    with pytest.raises(TypeError, match="random_state must be a whole number"):
+        DenseCode(random_state=seed).matrix(4)
+
+
 @pytest.mark.parametrize("n_unions", ["a", 12.5])
 def test_numbers_of_unions_are_whole(n_unions):
     """The message names the value."""
@@ -206,3 +222,43 @@ def test_names_and_classes_of_decoders_are_refused(decoder):
 
     with pytest.raises(TypeError, match=r"Pass regcal\.LeastSquaresDecoder\(\)"):
         calibrator.fit(Normal(np.zeros(20), 1.0), np.linspace(-2.0, 2.0, 20))
+
+
+@pytest.mark.parametrize("n_rows", [24, 34, 59, 74, 101, 138, 184])
+def test_rates_of_one_are_rates(n_rows):
+    """Last digits above 1 do not make masses negative, and rows what they were."""
+    rng = np.random.default_rng(0)
+    x = 2.0 * rng.normal(size=n_rows)
+    cal = get_calibrator("e-isotonic", code=ThresholdCode())
+    cal.fit(Normal(x, np.ones(n_rows)), x + 1.0 + rng.normal(size=n_rows))
+    new = Normal(np.linspace(-3.0, 3.0, 7), np.ones(7))
+
+    assert (np.abs(cal.transform(new).mean() - new.mean()) > 1e-3).all()
+
+
+def test_maps_that_are_known_somewhere_only_are_refused():
+    """scikit-learn's isotonic regression says nothing beyond its rows unless it is told to."""
+    rng = np.random.default_rng(0)
+    x = 2.0 * rng.normal(size=300)
+    cal = OneVsRestCalibrator(IsotonicRegression())
+    with pytest.raises(ValueError, match=r'IsotonicRegression.* is with out_of_bounds="clip"'):
+        cal.fit(Normal(x, np.ones(300)), x + rng.normal(size=300))
+
+
+class Triangle:
+    """A code of one's own that does not tell what it is."""
+
+    def matrix(self, n_segments):
+        return np.tri(n_segments - 1, n_segments)
+
+
+def test_batches_are_read_with_a_code_of_ones_own():
+    """Its copy is no other."""
+    rng = np.random.default_rng(0)
+    dist, y = Normal(np.zeros(60), np.ones(60)), rng.normal(size=60)
+    batches = [(dist[k : k + 20], y[k : k + 20]) for k in (0, 20, 40)]
+    cal = get_calibrator("e-beta", code=Triangle())
+
+    batched = clone(cal).fit_batches(batches).transform(dist[:3])
+
+    assert_allclose(batched.cdf([[0.3]]), cal.fit(dist, y).transform(dist[:3]).cdf([[0.3]]))

@@ -92,6 +92,12 @@ class DenseCode:
         if not isinstance(self.n_unions, int | np.integer | None):
             msg = f"n_unions must be a whole number, or None, got {self.n_unions!r}."
             raise TypeError(msg)
+        if not isinstance(self.random_state, int | np.integer):
+            msg = (
+                f"random_state must be a whole number, got {self.random_state!r}: the code is "
+                "drawn more than once, and has to be the same."
+            )
+            raise TypeError(msg)
         usual = max(math.ceil(10 * math.log2(n_segments)), n_segments)
         n_unions = usual if self.n_unions is None else self.n_unions
         if n_unions < n_segments - 1:
@@ -283,7 +289,7 @@ class LeastSquaresDecoder:
         -------
         ndarray of shape (n_rows, n_segments)
         """
-        rates = np.exp(log_rates)
+        rates = np.exp(np.minimum(log_rates, 0.0))  # last digits above 1 are left out
         weights = np.ones_like(rates)
         if self.weighted:
             # of two more labels, one each, a half: no share of n is known better than to 1 / n

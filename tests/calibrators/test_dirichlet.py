@@ -94,3 +94,14 @@ def test_calibrated_predictions_are_left_nearly_alone(rng):
     change = np.abs(cal.transform(dist).cdf(grid) - dist.cdf(grid))
     assert change.mean() < 0.02
     assert change.max() < 0.1
+
+
+def test_empty_segments_say_no_more_than_rare_ones(rng):
+    """Rows much narrower than those it was learnt from, of a model that is right, stay so."""
+    x = 2.0 * rng.normal(size=300)
+    cal = regcal.DirichletCalibrator().fit(regcal.Normal(x, np.ones(300)), x + rng.normal(size=300))
+    at = np.linspace(-4.0, 4.0, 401)
+
+    for spread in (1.0, 0.3, 0.1, 0.01):
+        narrow = cal.transform(regcal.Normal(at, np.full(401, spread)))
+        assert_allclose(narrow.cdf(at), 0.5, atol=0.12)

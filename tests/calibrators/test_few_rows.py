@@ -59,6 +59,22 @@ def test_weights_that_were_normalised_are_told_of(name):
     assert [one.filename for one in found] == [__file__]
 
 
+@pytest.mark.parametrize("name", ["auto", "gp-density", "scale"])
+def test_weights_of_a_survey_are_told_of(name):
+    """They are no numbers of rows; whole numbers are, and proportions count once each."""
+    rng = np.random.default_rng(0)
+    weights = rng.uniform(50.0, 200.0, 60)
+    dist, y = regcal.Normal(rng.normal(size=60), 1.0), rng.normal(size=60)
+    calibrator = regcal.get_calibrator(name)
+
+    with pytest.warns(FewRowsWarning, match="60 rows sum to 7.*divide them by their mean") as found:
+        calibrator.fit(dist, y, weights)
+    calibrator.fit(dist, y, weights / weights.mean())  # or a warning is an error
+    regcal.get_calibrator("scale").fit(dist, y, np.full(60, 40.0))
+
+    assert [one.filename for one in found] == [__file__]
+
+
 def test_models_tell_of_weights_that_were_normalised():
     """At the line that fits."""
     rng = np.random.default_rng(0)

@@ -99,6 +99,7 @@ def test_pairs_are_drawn_from_rows_with_weight(rng):
     assert cal.classifier_.base_estimator_.X_train_.shape == (150, 2)
 
 
+@pytest.mark.filterwarnings("ignore::regcal.FewRowsWarning")  # of odd weights
 @pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_data_in_the_paper_version(rng, data):
     """The repaired result of the classifier is a distribution, whatever the rows."""

@@ -330,6 +330,7 @@ def test_merged_summaries_are_those_of_all_rows(few_kept, sizes):
     assert [part.n_rows for part in parts] == list(sizes)
 
 
+@pytest.mark.filterwarnings("ignore::regcal.FewRowsWarning")  # kept rows stand for others
 def test_merging_joins_ranges(few_kept):
     """Parts that saw different ranges get the thresholds of all outcomes, and what rows they kept.
 

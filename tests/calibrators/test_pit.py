@@ -63,6 +63,49 @@ def test_one_gross_error_leaves_the_tails_to_all_others(name, error):
     assert_allclose(one.cdf([[-4.0, 4.0]]), [[0.0, 1.0]], atol=0.004)
 
 
+@pytest.mark.parametrize("name", ["scale", "pit"])
+@pytest.mark.parametrize("n_rows", [60, 600])
+def test_one_gross_error_leaves_counts_alone(name, n_rows):
+    """Counts are intervals, and none of them counts for more than a density would."""
+    rng = np.random.default_rng(0)
+    rate = np.exp(1.0 + 0.5 * rng.normal(size=n_rows))
+    y = rng.poisson(rate).astype(float)
+    dist = Normal(rate, np.sqrt(rate))
+
+    def upper(y):
+        calibrator = get_calibrator(name, step=1, support=(0, None))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DisagreementWarning)
+            return np.median(calibrator.fit(dist, y).transform(dist).ppf(0.99))
+
+    before = upper(y)
+    y[7] = 1e4
+    assert before <= upper(y) < 2.0 * before
+
+
+@pytest.mark.parametrize("name", ["pit", "gpc", "gp-density"])
+def test_outcomes_that_are_far_out_again_and_again_are_not_ruinous(name):
+    """Where new rows are as far out as old ones were, their densities are small, but no smaller."""
+    rng = np.random.default_rng(0)
+    y, new = (np.where(rng.random(n) < 0.01, 100.0, 1.0) * rng.normal(size=n) for n in (600, 3000))
+    calibrated = get_calibrator(name).fit(Normal(np.zeros(600), np.ones(600)), y)
+    scores = log_score(new, calibrated.transform(Normal(np.zeros(3000), np.ones(3000))))
+
+    assert scores.mean() > -2.5
+    assert log_score(new, Normal(np.zeros(3000), np.ones(3000))).mean() < -20.0
+
+
+@pytest.mark.parametrize("wide", [30.0, 1e4])
+@pytest.mark.parametrize("n_rows", [60, 600])
+def test_pit_finds_the_spread_of_bases_that_are_far_too_wide(wide, n_rows):
+    """Prior rows are as wide as the base, and yield to the others."""
+    y = ndtri((np.arange(n_rows) + 0.5) / n_rows)
+    dist = Normal(np.zeros(n_rows), np.full(n_rows, wide))
+    found = PITCalibrator().fit(dist, y).transform(dist[:1]).ppf([[0.05, 0.95]])
+
+    assert_allclose(found, [[-1.645, 1.645]], rtol=0.15)
+
+
 def test_smooth_pit_gains_on_new_rows_and_keeps_what_is_right(rng):
     """It gains most of what there is to gain, and costs next to nothing where nothing is wrong."""
     train, test = Normal(np.zeros(300), 1.0 + np.zeros(300)), Normal(np.zeros(4000), np.ones(4000))

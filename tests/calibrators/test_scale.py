@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import ndtri
 
-from regcal import Normal, ScaleCalibrator, log_score
+from regcal import Normal, Outcomes, ScaleCalibrator, log_score
 
 
 def normal_quantiles(n):
@@ -42,3 +42,13 @@ def test_one_gross_error_at_most_doubles_the_factor(n_rows, error):
     without = ScaleCalibrator().fit(dist, y).factor_
     y[-1] = error
     assert without < ScaleCalibrator().fit(dist, y).factor_ < 2.1 * without
+
+
+@pytest.mark.parametrize("size", [0.01, 1.0, 100.0])
+def test_scale_of_intervals_is_that_of_their_middles(size):
+    """Whatever the base says."""
+    y = normal_quantiles(400)
+    seen = Outcomes(size * np.floor(8.0 * y) / 8.0, size * (np.floor(8.0 * y) + 1.0) / 8.0)
+    found = ScaleCalibrator().fit(Normal(np.zeros(400), np.ones(400)), seen).factor_
+
+    assert_allclose(found, size, rtol=0.05)

@@ -19,7 +19,7 @@ from threadpoolctl import ThreadpoolController
 from regcal._inspection import Auditable, FittedCard, check_has_learnt
 from regcal.calibrators.agreement import warn_of_disagreement, warn_of_rounding
 from regcal.calibrators.cells import Coordinates
-from regcal.calibrators.few_rows import warn_of_light_rows
+from regcal.calibrators.few_rows import warn_of_odd_weights
 from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.observed import Observed, check_observed
 from regcal.calibrators.support import Support
@@ -244,7 +244,8 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
                 )
                 raise ValueError(msg)
             observed.add(*batch)
-        return self.solve(observed)
+        self._forget()
+        return self._learn_and_tell(observed, observed.n_possible)
 
     def new_observed(self, targets: Targets | None = None) -> Observed:
         """Return what is to be filled with rows, by `Observed.add` and `Observed.merge`.
@@ -277,7 +278,8 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         if repr(observed.calibrator) != repr(clone(self)):
             msg = (
                 f"The rows were observed for {observed.calibrator!r}, not for {clone(self)!r}. "
-                "Fit a calibrator with the same parameters."
+                "Fit a calibrator with the same parameters. Objects of your own among them need a "
+                "__repr__ that tells what they are, as that of a dataclass."
             )
             raise ValueError(msg)
         self._forget()
@@ -292,7 +294,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         refuse_censoring_beyond(rows)
         self.warn_of_impossible(n_possible, observed.n_rows, stacklevel=4)
         self._learn(observed)
-        warn_of_light_rows(observed.n_rows, observed.targets.weights.sum(), stacklevel=3)
+        warn_of_odd_weights(observed.n_rows, observed.targets.weights, stacklevel=3)
         warn_of_rounding(observed.targets, self.support_, stacklevel=3)
         self.warn_of_disagreement(rows, observed.targets, stacklevel=4)
         return self

@@ -27,6 +27,12 @@ from regcal.gp.likelihood import Evaluation
 # What the log mass of a segment gets: shares of that below, its own and that above, a constant.
 _N_FEATURES = 4
 
+_IDENTITY = np.array([0.0, 1.0, 0.0, 0.0])
+
+# What a map changes depends on no smaller log masses: an empty segment of a bounded base, or of a
+# row that is much narrower than those it was learnt from, says no more than a rare one.
+_LEAST = -10.0
+
 # The prior standard deviation of each is the same for all segments, and has the largest evidence:
 # of its own share, of the neighbours' and of the constant.
 _GROUPS = np.array([1, 0, 1, 2])
@@ -91,6 +97,7 @@ class ShareCoordinates:
 
 def neighbour_features(log_p: Array) -> Array:
     """Return the log mass below, its own and that above, and 1; (n_rows, n_segments, 4)."""
+    log_p = np.maximum(log_p, _LEAST)
     features = np.zeros((*log_p.shape, _N_FEATURES))
     features[:, 1:, 0], features[:, :-1, 2] = log_p[:, :-1], log_p[:, 1:]
     features[:, :, 1], features[:, :, 3] = log_p, 1.0
@@ -194,10 +201,11 @@ class BandedMap:
 
     def __call__(self, base: Distribution, log_p: Array) -> Array:
         """Return log calibrated masses, (n_rows, n_segments), which need not sum to 1."""
-        features = neighbour_features(np.clip(log_p, *LOG_LIMITS))
+        log_p = np.clip(log_p, *LOG_LIMITS)
+        features, changes = neighbour_features(log_p), (self.coefficients - _IDENTITY).T
         # one after the other, so that a row's digits do not depend on the rows beside it
-        columns = enumerate(self.coefficients.T)
-        return np.asarray(sum(features[:, :, k] * column for k, column in columns))
+        columns = enumerate(changes)
+        return log_p + np.asarray(sum(features[:, :, k] * column for k, column in columns))
 
 
 class DirichletCalibrator(Calibrator):
@@ -281,4 +289,4 @@ def fit_band(
 def band_of(posterior: LaplacePosterior) -> BandedMap:
     """Return the map of coefficients that are added to the identity."""
     changes = posterior.coefficients.reshape(-1, _N_FEATURES)
-    return BandedMap(changes + np.array([0.0, 1.0, 0.0, 0.0]))
+    return BandedMap(changes + _IDENTITY)

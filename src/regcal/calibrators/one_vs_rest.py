@@ -221,7 +221,15 @@ def _predicted(binary: Any, p: Array) -> Array:
     if _is_line(binary):
         # the same line through its knots, without checks that take as long as a model for a row
         return np.interp(p, binary.X_thresholds_, binary.y_thresholds_)
-    return as_float_array(binary.predict(p[:, np.newaxis]), "predictions").ravel()
+    predicted = as_float_array(binary.predict(p[:, np.newaxis]), "predictions").ravel()
+    if np.isnan(predicted).any():
+        first = p[np.isnan(predicted)][0]
+        msg = (
+            f"{binary!r} predicts no number for probabilities such as {first:.3g}. Use a map that "
+            'is known everywhere; IsotonicRegression is with out_of_bounds="clip".'
+        )
+        raise ValueError(msg)
+    return predicted
 
 
 @dataclass(frozen=True)

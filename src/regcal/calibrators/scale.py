@@ -1,5 +1,7 @@
 """One factor on the spread."""
 
+import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -81,35 +83,59 @@ def solve_scale(outcomes: Points, intervals: Points, prior_rows: float = 1.0) ->
     many rows of a base that is many times too wide.
     """
     weight = prior_rows + outcomes.weights.sum()
-    furthest = min(FARTHEST**2, _LARGEST_SHARE * weight)
+    furthest = min(FARTHEST**2, _LARGEST_SHARE * (weight + intervals.weights.sum()))
     squares, prior_squares = outcomes.values[1], prior_rows
     largest = squares.max(initial=0.0)
     # the mean of limited squares is concave in the limit: it meets it once, whatever the start
     slope = float(np.sqrt(weight / (prior_rows + outcomes.weights @ squares)))
     if len(intervals) or max(largest, 1.0) * slope**2 > furthest:
         # from the middle outwards, so that few far outcomes never get a hold on it
-        spread = _central_spread(outcomes)
+        spread = _central_spread(outcomes, intervals)
         slope = 1.0 / max(spread, 1.0 / FARTHEST)
-        if spread > 0.0:  # all at the middle say that the scale is small, not that it is 0
-            prior_squares *= min(1.0, (FARTHEST * spread) ** 2)
+        prior_squares *= prior_square(spread)
     for _ in range(_MAX_STEPS):
         limit = furthest / slope**2
         limited = np.minimum(squares, limit) if largest > limit else squares
         # the zero of d/ds of sum w (-log s - z^2 / (2 s^2)), with prior rows that have z^2 = 1
         total = prior_squares + outcomes.weights @ limited
         before, slope = slope, float(np.sqrt(weight / total))
+        held = intervals
         if len(intervals):
-            slope = _slope_with_intervals(weight, total, intervals, slope)
-        if limited is squares or np.isclose(before, slope):
+            held = _held_within(intervals, math.sqrt(limit))
+            slope = _slope_with_intervals(weight, total, held, slope)
+        if (limited is squares and held is intervals) or np.isclose(before, slope):
             break
     return ScaleMap(1.0 / slope)
 
 
-def _central_spread(outcomes: Points) -> float:
+def _held_within(intervals: Points, end: float) -> Points:
+    """Return intervals of which none is further out, as wide as they are."""
+    low, high = intervals.values[0], intervals.values[2]
+    moved = np.maximum(-end - high, 0.0) - np.maximum(low - end, 0.0)
+    if not moved.any():
+        return intervals
+    values = intervals.values.copy()
+    values[0], values[2] = low + moved, high + moved
+    return replace(intervals, values=values)
+
+
+def _central_spread(outcomes: Points, intervals: Points) -> float:
     """Return the root of the median square over that of a standard normal variable."""
-    if len(outcomes) == 0:
+    middles = 0.5 * (intervals.values[0] + intervals.values[2])
+    known = np.isfinite(middles)
+    squares = np.concatenate([outcomes.values[1], middles[known] ** 2])
+    if len(squares) == 0:
         return 1.0
-    return np.sqrt(weighted_median(outcomes.values[1], outcomes.weights)) / MEDIAN_SIZE
+    weights = np.concatenate([outcomes.weights, intervals.weights[known]])
+    return math.sqrt(weighted_median(squares, weights)) / MEDIAN_SIZE
+
+
+def prior_square(spread: float) -> float:
+    """Return the square that a prior row counts with, which is 1 unless all others are much less.
+
+    All outcomes at the middle say that the scale is small, not that it is 0.
+    """
+    return min(1.0, (FARTHEST * spread) ** 2) if spread > 0.0 else 1.0
 
 
 def _slope_with_intervals(weight: float, squares: float, intervals: Points, slope: float) -> float:

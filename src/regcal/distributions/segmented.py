@@ -153,7 +153,7 @@ class Segmented(SidedDistribution):
             log_new = np.where((segments >= first) & (segments <= last), log_new, -np.inf)
         # Section 4, prediction step 2: q_i = c_i(p_i) / sum_j c_j(p_j)
         total = log_sum(log_new, axis=1)[:, np.newaxis]
-        return np.where(np.isfinite(total), log_new - total, log_base)
+        return np.where(total == -np.inf, log_base, log_new - total)
 
     @cached_property
     def _lost(self) -> np.ndarray:

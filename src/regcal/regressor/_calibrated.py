@@ -23,7 +23,7 @@ from regcal.adapters import check_can_predict, predict_dist
 from regcal.calibrators import AutoCalibrator, Calibrator, calibrator_names, get_calibrator
 from regcal.calibrators.agreement import warn_of_rounding
 from regcal.calibrators.base import fitted_copy, given_support, refuse_censoring_beyond
-from regcal.calibrators.few_rows import warn_of_few_rows, warn_of_light_rows
+from regcal.calibrators.few_rows import warn_of_few_rows, warn_of_odd_weights
 from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.targets import Targets
 from regcal.covariates import Covariates
@@ -336,7 +336,7 @@ class CalibratedRegressorCV(
         refuse_censoring_beyond(pooled.counted())
         calibrator = self._resolved_calibrator(pooled)
         possible = pooled.through(self.support_).n_possible
-        warn_of_light_rows(len(pooled), pooled.weights.sum(), stacklevel=3)
+        warn_of_odd_weights(len(pooled), pooled.weights, stacklevel=3)
         calibrator.warn_of_impossible(possible, len(pooled))
         warn_of_rounding(Targets.of_outcomes(pooled.seen, pooled.weights), self.support_, 3)
         parts = [part.counted() for part in (held_out if self.ensemble_ else [pooled])]
