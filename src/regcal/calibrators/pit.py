@@ -35,7 +35,8 @@ _FARTHEST = 20.0
 # And beyond the place where the map that is fitted to them has at most one outcome in so many
 # samples they count as if they were there, and say only how the map goes on from there. One 50
 # among 600 standard normal outcomes makes the 99 % quantile 2.5 instead of 4.4 (2.33 without it).
-# 78 cells of benchmarks/quality.py: level on average, -0.015 nats (doctor visits) to +0.009 (loans).
+# 78 cells of benchmarks/quality.py: level on average, from -0.015 nats (doctor visits) to +0.009
+# (loans).
 _SAMPLES = 50.0
 _ENOUGH = 1e-4  # of a place
 
