@@ -10,14 +10,11 @@ from scipy.special import log_ndtr, ndtri, ndtri_exp
 
 from regcal._validation import Array
 from regcal._weighted import all_equal
-from regcal.calibrators.cells import (
-    NO_INTERVALS,
-    Points,
-)
+from regcal.calibrators.cells import NO_INTERVALS, Points
 from regcal.calibrators.held_out import without_last_digits
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.probit import ProbitCalibrator
-from regcal.calibrators.scale import prior_square, solve_scale
+from regcal.calibrators.scale import FARTHEST, bounded_middles, prior_square, solve_scale
 from regcal.ends import least_mass
 from regcal.gp import DenseDesign, IntervalTerm
 from regcal.maps import PiecewiseMap
@@ -90,12 +87,8 @@ class _Standard:
     @property
     def places(self) -> tuple[Array, Array]:
         """Outcomes and the middles of bounded intervals, and the weights of both."""
-        middles = 0.5 * (self.intervals[0] + self.intervals[1])
-        known = np.isfinite(middles)
-        return (
-            np.concatenate([self.values, middles[known]]),
-            np.concatenate([self.weights, self.interval_weights[known]]),
-        )
+        middles, weights = bounded_middles(*self.intervals, self.interval_weights)
+        return np.concatenate([self.values, middles]), np.concatenate([self.weights, weights])
 
 
 class PITCalibrator(ProbitCalibrator):
@@ -287,8 +280,9 @@ def _standardise(outcomes: Points, intervals: Points, prior_rows: float) -> _Sta
     probits = ndtri(_mid_ranks(weights))
     low, middle, high = np.interp([-1.0, 0.0, 1.0], probits, z)
     share, spread = weights.sum() / (weights.sum() + prior_rows), 0.5 * (high - low)
+    # prior rows, at 0, count as if they were no further out than gross errors
     factor = np.sqrt(share * spread**2 + (1.0 - share) * prior_square(spread))
-    shift = share * middle
+    shift = middle - (1.0 - share) * np.clip(middle, -FARTHEST * spread, FARTHEST * spread)
     values = quantiles = (z - shift) / factor
     if len(intervals):
         z, weights = _in_cells(*_merge_ties(outcomes.values[0], outcomes.weights))

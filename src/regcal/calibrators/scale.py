@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from regcal._validation import Array
 from regcal._weighted import MEDIAN_SIZE, weighted_median
 from regcal.calibrators.cells import Points
 from regcal.calibrators.observed import Observed
@@ -121,13 +122,20 @@ def _held_within(intervals: Points, end: float) -> Points:
 
 def _central_spread(outcomes: Points, intervals: Points) -> float:
     """Return the root of the median square over that of a standard normal variable."""
-    middles = 0.5 * (intervals.values[0] + intervals.values[2])
-    known = np.isfinite(middles)
-    squares = np.concatenate([outcomes.values[1], middles[known] ** 2])
+    middles, middle_weights = bounded_middles(
+        intervals.values[0], intervals.values[2], intervals.weights
+    )
+    squares = np.concatenate([outcomes.values[1], middles**2])
     if len(squares) == 0:
         return 1.0
-    weights = np.concatenate([outcomes.weights, intervals.weights[known]])
+    weights = np.concatenate([outcomes.weights, middle_weights])
     return math.sqrt(weighted_median(squares, weights)) / MEDIAN_SIZE
+
+
+def bounded_middles(low: Array, high: Array, weights: Array) -> tuple[Array, Array]:
+    """Return the middles of those intervals that have two ends, and their weights."""
+    bounded = np.isfinite(low) & np.isfinite(high)
+    return 0.5 * (low[bounded] + high[bounded]), weights[bounded]
 
 
 def prior_square(spread: float) -> float:
