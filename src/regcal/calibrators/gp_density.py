@@ -326,7 +326,7 @@ def fit_paths(
 
     few = points.merged(_SEARCH_LEVELS)
     # 100 rows whose weights, over twelve orders of magnitude, count as five million: the functions
-    # of so many took more than 60 s and ended at the limit of Newton's steps; now 4 to 9 s
+    # of so many took more than 60 s
     most = min(n_rows, n_distinct)
     process = fit_map_process(partial(likelihood, points=few), most, prior, kernel, earlier)
     if few is points:
