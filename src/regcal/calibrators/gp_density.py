@@ -238,7 +238,7 @@ def further_steps(n_rows: int) -> Array:
     return np.concatenate([[0.0], outer[::-1], between, 1.0 - outer, [1.0]])
 
 
-def barrier_points(rows: HeldOut, levels: Array, start: ProbitMap, axes: MapAxes) -> PathPoints:
+def barrier_points(rows: HeldOut, shares: Array, start: ProbitMap, axes: MapAxes) -> PathPoints:
     """Return points on the paths of rows at some shares of weight, one path after the other.
 
     There, eta has to increase.
@@ -247,8 +247,8 @@ def barrier_points(rows: HeldOut, levels: Array, start: ProbitMap, axes: MapAxes
     middles = rows.dist._evaluate("_from_probit", middle, True)
     # from an end of the range, since digits are those of a number whatever the origin of y
     order = np.lexsort((rows.distinct, without_last_digits(middles - axes.low)))
-    share = np.cumsum(rows.weights[order]) / rows.weights.sum()
-    chosen = order[np.minimum(np.searchsorted(share, levels), len(order) - 1)]
+    cumulated = np.cumsum(rows.weights[order]) / rows.weights.sum()
+    chosen = order[np.minimum(np.searchsorted(cumulated, shares), len(order) - 1)]
     # a row that occurs twice is one row
     chosen = chosen[np.sort(np.unique(rows.distinct[chosen], return_index=True)[1])]
     targets = axes.axis.inverse(np.linspace(*axes.places, _BARRIER_LEVELS + 2)[1:-1])

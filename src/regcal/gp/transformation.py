@@ -39,7 +39,7 @@ class NormalScore:
 # From this slope downwards the logarithm goes on as a parabola. Newton's method sees a wall at 0
 # coming where a point weighs as much as others, but not where it weighs next to nothing. With 400
 # rows and weights over twelve orders of magnitude, steps were cut to 1e-5 of their length, 60 to 80
-# searches a fit ended at their limit of 100 steps, and fits took 18 to 36 s; now 1 to 3 s. On the
+# searches a fit ended at their limit of 100 steps, and fits took 18 to 36 s; now 2 to 5 s. On the
 # paper's sets log scores agree to 1e-6, and fits take 0.85 times as long.
 _SMALLEST_SEEN = 0.005
 
