@@ -100,7 +100,7 @@ class Part:
             yield
 
 
-def no_barrier(rows, start, axes):
+def no_barrier(rows, shares, start, axes):
     return gp_density.PathPoints(*np.empty((4, 0)))
 
 

@@ -1,5 +1,8 @@
 """Points of the density map may be merged."""
 
+import warnings
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -10,6 +13,8 @@ from regcal import DensityCalibrator, Normal, log_score
 from regcal.calibrators import gp_density
 from regcal.calibrators.gp_density import PathPoints
 from regcal.datasets import ToyMixture
+from regcal.gp import RBF, BasisWarning, FittedProcess, HilbertBasis, laplace_posterior
+from regcal.gp.laplace import ProcessPrior
 
 
 def test_merging_keeps_weights_and_means(rng):
@@ -114,3 +119,49 @@ def test_rows_that_weigh_much_are_not_followed_one_by_one(rng):
 
     calibrated = calibrator.transform(Normal(new_x, 1.0))
     assert log_score(outcomes(new_x), calibrated).mean() > -2.0
+
+
+def steep_process(likelihood_for, n_rows, prior, kernel, earlier=None, *, theta):
+    """Return a process with hyper-parameters that steep clusters ask for, without the search."""
+    process = ProcessPrior(HilbertBasis(sizes=(8, 16)), RBF(), prior.variances)
+    return FittedProcess(process, laplace_posterior(likelihood_for(process.basis), process, theta))
+
+
+def three_clusters(rng, n):
+    """Return rows of a model whose predictions differ, and outcomes that do not care."""
+    dist = Normal(0.3 * rng.normal(size=n), np.full(n, 0.8))
+    return dist, rng.integers(-1, 2, size=n) + 0.01 * rng.normal(size=n)
+
+
+def largest_fold(calibrator, dist):
+    """Return by how much the map itself, not what is made of it, falls along paths of rows."""
+    t = np.linspace(-1.9, 1.9, 400)[np.newaxis, :]
+    below = calibrator.calibration_map(np.broadcast_to(t, (len(dist), 400)), dist.cdf(t))
+    return (np.maximum.accumulate(below, axis=1) - below).max(axis=1)
+
+
+def test_maps_of_steep_clusters_do_not_fold_on_the_outermost_paths(rng, monkeypatch):
+    """Beyond the last of the rows where eta is asked to increase at first, it increases too."""
+    how = partial(steep_process, theta=(2.4, -1.5, -2.0))
+    monkeypatch.setattr(gp_density, "fit_map_process", how)
+    dist, y = three_clusters(rng, 4000)
+
+    calibrator = DensityCalibrator().fit(dist, y)
+
+    outer = dist[np.argsort(dist.mean())[[0, 5, 20, -21, -6, -1]]]
+    assert largest_fold(calibrator, outer).max() < 0.1
+
+
+@pytest.mark.parametrize(("length", "told"), [(-2.65, True), (-2.0, False)])
+def test_clusters_too_steep_for_any_map_are_told(rng, monkeypatch, length, told):
+    """Where corrections end as large and as short as they may be, more is asked for."""
+    how = partial(steep_process, theta=(2.49, -1.5, length))
+    monkeypatch.setattr(gp_density, "fit_map_process", how)
+    dist, y = three_clusters(rng, 500)
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        DensityCalibrator().fit(dist, y)
+
+    assert [one.category for one in said] == [BasisWarning] * told
+    assert all(one.filename == __file__ for one in said)

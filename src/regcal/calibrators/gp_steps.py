@@ -197,6 +197,14 @@ Prior = IdentityPrior | FlatPrior
 # ------------------------------------------------------------------------------------- 2. process
 
 
+def shortest_lengthscales(prior: Prior, n_rows: float = math.inf) -> tuple[float, float]:
+    """Return the logarithms of the shortest length-scales that so many rows may ask for."""
+    first, second = (
+        math.log(_FUNCTIONS_PER_LENGTHSCALE / size) for size in prior.largest_sizes(n_rows)
+    )
+    return first, second
+
+
 def fit_map_process(
     likelihood_for: Callable[[HilbertBasis], LaplaceLikelihood],
     n_rows: float,
@@ -208,8 +216,7 @@ def fit_map_process(
 
     The search for hyper-parameters begins where an earlier one ended.
     """
-    sizes = prior.largest_sizes(n_rows)
-    shortest = [math.log(_FUNCTIONS_PER_LENGTHSCALE / size) for size in sizes]
+    sizes, shortest = prior.largest_sizes(n_rows), shortest_lengthscales(prior, n_rows)
     search = EvidenceSearch(
         bounds=((-5.0, prior.largest_sigma), (shortest[0], 1.5), (shortest[1], 1.5)),
         prior=prior.hyper_prior,
