@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Self
 
 import numpy as np
@@ -24,12 +24,11 @@ from regcal.distributions._roots import solve_increasing
 from regcal.distributions._segment_table import SegmentMasses, SegmentTable
 from regcal.distributions._segments import (
     BaseMasses,
-    JoinedReweighting,
     Reweight,
     SegmentLogs,
     columns_of,
+    joined_segments,
     log_minus,
-    padded,
     share_behind,
     support_of,
     with_open_ends,
@@ -126,10 +125,14 @@ class Segmented(SidedDistribution):
         base = joint([part.base for part in parts], members)
         if base is None:
             return None
-        counts = [part._n_segments for part in parts]
-        grids = [padded(part.thresholds, max(counts) - 1) for part in parts]
-        reweight = JoinedReweighting.of([part.reweight for part in parts], counts, members)
-        return cls(base, members.stacked(grids), reweight, uniform=uniform)
+        grids = [part.thresholds for part in parts]
+        functions = [part.reweight for part in parts]
+        # what a fit leaves behind is the same each time that it is applied
+        learnt = [getattr(one, "maps", one) for one in functions]
+        join = partial(joined_segments, grids, functions, members)
+        kind = cls, members.n_each
+        thresholds, reweight = members.joints.once(kind, [*grids, *learnt], join)
+        return cls(base, thresholds, reweight, uniform=uniform)
 
     def log_masses(self) -> Array:
         """Return the calibrated log mass of each segment, (n_rows, n_segments)."""
