@@ -445,10 +445,10 @@ class SidedDistribution(Distribution):
     def _sides_and_density(self, points: Array) -> Array: ...
 
     def _probit_and_logslope(self, points: Array) -> tuple[Array, Array]:
-        lower, upper, density = self._sides_and_density(points)
-        tail = np.minimum(lower, upper)
-        z = np.copysign(ndtri(tail), lower - upper)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            lower, upper, density = self._sides_and_density(points)
+            tail = np.minimum(lower, upper)
+            z = np.copysign(ndtri(tail), lower - upper)
             # nothing is known of a slope that is not a number
             slope = np.fmax(np.log(density) + (0.5 * z * z + LOG_SQRT_2PI), -np.inf)
         far = tail < FAR_TAIL

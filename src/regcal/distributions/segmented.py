@@ -50,6 +50,9 @@ from regcal.maps.spline import count_reached
 # Beyond, the probability of a tail is smaller than that.
 _FAR_PROBIT = 36.0
 
+# The first and the last segment.
+_ENDS = np.array([0, -1])
+
 # What integrals may leave out beyond the outermost quantiles of the base.
 _SMALL_SHARE = 1e-9
 
@@ -149,10 +152,9 @@ class Segmented(SidedDistribution):
     @cached_property
     def _log_new(self) -> Array:
         log_base, log_new = self._log_base, self.reweight(self.base, self._log_base)
-        filled = log_base > -np.inf
-        if np.count_nonzero(filled) < filled.size:
-            first, last = outermost(filled)
-            segments = np.arange(filled.shape[1])
+        if not np.isfinite(log_base[:, _ENDS]).all():
+            first, last = outermost(log_base > -np.inf)
+            segments = np.arange(log_base.shape[1])
             log_new = np.where((segments >= first) & (segments <= last), log_new, -np.inf)
         # Section 4, prediction step 2: q_i = c_i(p_i) / sum_j c_j(p_j)
         total = log_sum(log_new, axis=1)[:, np.newaxis]
@@ -275,8 +277,7 @@ class Segmented(SidedDistribution):
             lower, upper, told[2][:, shaped] = self.base._sides_and_density(near)
             here = np.copysign(np.minimum(lower, upper), upper - lower)
         told[:2] = self._masses_beside(points, segments, shaped, here)
-        with np.errstate(invalid="ignore"):
-            told[2] *= self._at(self._factors, segments)
+        told[2] *= self._at(self._factors, segments)
         if np.count_nonzero(self._even_segments):
             low, high = self._ends_of(segments)
             inside = (points >= low) & (points <= high)
@@ -394,7 +395,7 @@ class Segmented(SidedDistribution):
 
     def _from_probit(self, probits: Array) -> Array:
         """Find the segment of a level, then the base's quantile inside it."""
-        probits = np.broadcast_to(probits, (len(self), probits.shape[1]))
+        probits = for_rows(probits, len(self))
         points = self._quantiles(probits)
         far = (np.abs(probits) > _FAR_PROBIT) | self._lost[:, np.newaxis]
         if np.count_nonzero(far):
@@ -416,7 +417,7 @@ class Segmented(SidedDistribution):
         with np.errstate(divide="ignore"):
             odds = np.copysign(1.0 / tail, probits)
         segments = count_reached(self._first_odds, odds, strictly=True)
-        if np.count_nonzero(self._masses.new) < self._masses.new.size:
+        if not self._masses.new[:, _ENDS].all():
             segments = np.clip(segments, *outermost(self._log_new > -np.inf))
         places = self._places(segments)
         start, _, end, mass, new, below, above, low, width, high = self._table.take(places)
