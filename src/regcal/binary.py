@@ -174,7 +174,9 @@ class BinaryMap(BaseEstimator, ABC):
         """Return log calibrated probabilities of maps with coefficients, (..., n_columns, k)."""
         features = self._features(log_p)
         # one after the other, so that a row's digits do not depend on the rows beside it
-        eta = sum(features[..., k] * coefficients[..., k] for k in range(features.shape[-1]))
+        eta = features[..., 0] * coefficients[..., 0]
+        for k in range(1, features.shape[-1]):
+            eta += features[..., k] * coefficients[..., k]
         return -np.logaddexp(0.0, -eta)
 
 
@@ -242,9 +244,10 @@ class BetaCalibrator(BinaryMap):
         self.monotone = monotone
 
     def _features(self, log_p: Array) -> Array:
-        log_p = np.clip(log_p, _SMALLEST_LOG, -1e-300)
-        log_q = np.log(-np.expm1(log_p))
-        return np.stack([log_p, -log_q, np.ones_like(log_p)], axis=-1)
+        log_p = np.minimum(np.maximum(log_p, _SMALLEST_LOG), -1e-300)
+        features = np.ones((*log_p.shape, 3))
+        features[..., 0], features[..., 1] = log_p, -np.log(-np.expm1(log_p))
+        return features
 
     def _prior(self, base_rate: Array) -> tuple[Array, Array]:
         mean = np.tile([1.0, 1.0, 0.0], (len(base_rate), 1))

@@ -6,7 +6,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from rows import QUICK_AUTO, Recorder, checked_by_scikit_learn
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.exceptions import NotFittedError
@@ -27,6 +27,8 @@ from regcal import (
     Outcomes,
     PITCalibrator,
     ScaleCalibrator,
+    StackCalibrator,
+    get_calibrator,
     log_score,
     predict_dist,
 )
@@ -177,6 +179,29 @@ def test_parallel_fits_give_the_same(data, ensemble):
         together = model.set_params(n_jobs=2).fit(X, y)
 
     assert_allclose(alone.predict_dist(X).logpdf(y), together.predict_dist(X).logpdf(y))
+
+
+@pytest.mark.parametrize("name", ["pit", "isotonic", "e-beta", "gpc", "stack"])
+def test_averages_forget_what_they_have_learnt_before(data, name):
+    """Answers of one row do not depend on those before, nor on an earlier fit."""
+    X, y = data
+    calibrator = get_calibrator(name) if name != "stack" else of_two()
+    model = CalibratedRegressorCV(BayesianRidge(), calibrator, ensemble=True).fit(X, y)
+    levels = [0.1, 0.5, 0.8]
+    before = model.predict_quantiles(X[:3], levels)
+    row = model.predict_quantiles(X[1:2], levels)
+
+    assert_allclose(row, before[1:2], rtol=1e-12)
+    assert_array_equal(model.predict_quantiles(X[1:2], levels), row)
+    again = model.fit(X, 2.0 * y).predict_quantiles(X[1:2], levels)
+    assert_array_equal(clone(model).fit(X, 2.0 * y).predict_quantiles(X[1:2], levels), again)
+    assert_allclose(again, 2.0 * row, rtol=0.2, atol=0.5)
+
+
+def of_two():
+    """Return an average of two calibrators."""
+    parts = [(name, get_calibrator(name)) for name in ("gp-density", "e-beta")]
+    return StackCalibrator(parts, [0.5, 0.5])
 
 
 def test_calibration_helps_on_real_data():

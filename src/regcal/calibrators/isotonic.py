@@ -147,10 +147,14 @@ class IndexTable:
     def at(self, index: Array) -> Array:
         """Return the masses of segments at indices, (n_rows, n_segments)."""
         place = np.interp(index, self.places, np.arange(len(self.places), dtype=float))
-        first = np.minimum(place.astype(np.intp), max(len(self.places) - 2, 0))
-        second = np.minimum(first + 1, len(self.places) - 1)
-        share = (place - first)[:, np.newaxis]
-        return (1.0 - share) * self.masses[first] + share * self.masses[second]
+        first = place.astype(np.intp)
+        place -= first
+        low = self.masses.take(first, axis=0)
+        masses = self.masses.take(np.minimum(first + 1, len(self.places) - 1), axis=0)
+        masses -= low
+        masses *= place[:, np.newaxis]
+        masses += low
+        return masses
 
     def __call__(self, base: Distribution, log_p: Array) -> Array:
         """Return log masses of segments, given those of the recalibrated base."""

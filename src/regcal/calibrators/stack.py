@@ -16,6 +16,7 @@ from regcal.calibrators.targets import Targets
 from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Mixture, Transformed
 from regcal.maps import ScaleMap
+from regcal.maps.members import Joints
 
 # Weights are settled when the objective rises by less; limits are kept to so much.
 _SETTLED, _SLACK = 1e-9, 1e-6
@@ -116,7 +117,7 @@ class StackCalibrator(Calibrator):
 
     def _transform(self, dist: Distribution, covariates: Covariates | None) -> Distribution:
         parts = [part.transform_rows(dist, covariates) for part in self.parts_]
-        return average_of(parts, self.weights_, self.spread)
+        return average_of(parts, self.weights_, self.spread, Joints.of(self))
 
 
 def named_calibrators(pairs: Any, name: str) -> list[tuple[str, Calibrator]]:
@@ -157,9 +158,14 @@ def check_spread(spread: Any) -> None:
         raise ValueError(msg)
 
 
-def average_of(parts: Sequence[Distribution], weights: Array, spread: float = 1.0) -> Distribution:
+def average_of(
+    parts: Sequence[Distribution],
+    weights: Array,
+    spread: float = 1.0,
+    joints: Joints | None = None,
+) -> Distribution:
     """Return the average of distributions, with a factor on its spread."""
-    average = parts[0] if len(parts) == 1 else Mixture(parts, weights)
+    average = parts[0] if len(parts) == 1 else Mixture(parts, weights)._with_joints(joints)
     return average if spread == 1 else Transformed(average, ScaleMap(spread))
 
 

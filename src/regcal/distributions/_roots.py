@@ -13,8 +13,10 @@ _MAX_STEPS = 200
 _SLOW_STEPS = 40
 _TOLERANCE = 1e-13
 
-# The largest error from which a Newton step may be the last, without a look at what it leaves.
-_LAST_STEP = 1e-7
+# The largest error from which a step may be the last, without a look at what it leaves. One row of
+# averaged gpc takes 3 looks instead of 4 with 1e-7; for it, quantiles of 1030 rows miss their
+# levels by up to 8e-13 (averaged isotonic; else 3e-14) instead of 3e-14.
+_LAST_STEP = 5e-7
 _EPS = float(np.finfo(float).eps)
 
 Function = Callable[[np.ndarray, Array], tuple[Array, Array]]
@@ -124,18 +126,18 @@ def solve_between(
     solution, function = np.empty(low.shape), function_of(None)
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         for step in range(_MAX_STEPS):
-            if np.count_nonzero(search.settled):
+            n_settled = np.count_nonzero(search.settled)
+            if n_settled == search.settled.size:
+                break
+            if n_settled and len(rows) > 1:
                 left = ~np.all(search.settled, axis=1)
-                n_left = np.count_nonzero(left)
-                if n_left == 0:
-                    break
-                if 2 * n_left < len(rows):
+                if 2 * np.count_nonzero(left) < len(rows):
                     # the others have what they need
                     solution[rows] = search.point
                     rows = rows[left]
                     search.keep(left)
                     function = function_of(rows)
-            search.move(*function(search.point), by_newton=step < _SLOW_STEPS)
+            search.move(*function(search.point), step)
     solution[rows] = search.point
     return solution
 
@@ -151,32 +153,48 @@ class _Search:
         self.spacing = 4 * _EPS * np.maximum(np.abs(low), np.abs(high))
         self.settled = high - low <= self.spacing
         self.before = np.full(low.shape, _TOLERANCE)
+        self.last, self.slopes = self.point, self.unit
 
     def keep(self, rows: np.ndarray) -> None:
         """Leave other rows out."""
         for name, values in vars(self).items():
             setattr(self, name, values[rows])
 
-    def move(self, values: Array, logslopes: Array, *, by_newton: bool) -> None:
-        """Go to the next points, from values and the logs of slopes at these."""
+    def move(self, values: Array, logslopes: Array, number: int) -> None:
+        """Go to the next points by a step of this number, from values and logs of slopes here."""
         point, low, high, done = self.point, self.low, self.high, self.settled
         error = values - self.targets
-        newton = point - error * np.exp(-logslopes)
+        slopes = np.exp(logslopes)
+        step = error / slopes
+        if number > 0:
+            # Chebyshev's step instead of Newton's: how slopes have changed tells the bend
+            bend = (1.0 - self.slopes / slopes) / (point - self.last)
+            bend *= step
+            np.minimum(np.maximum(bend, -1.0, out=bend), 1.0, out=bend)
+            bend *= 0.5 * step
+            step += bend
+        ahead = point - step
+        self.last, self.slopes = point, slopes
         np.copyto(low, point, where=error < 0)
         np.copyto(high, point, where=error > 0)
-        inside = (newton > low) & (newton < high) if by_newton else np.zeros(done.shape, dtype=bool)
+        inside = (ahead > low) & (ahead < high)
+        if number >= _SLOW_STEPS:
+            inside[...] = False
         missed = np.abs(error) / self.unit
         close = missed <= _LAST_STEP
         if np.count_nonzero(close):
             # where slopes are smooth, a step leaves the square of the share that the last one left
-            ahead = np.where(inside, missed * (missed / self.before) ** 2, missed)
-            done = done | (close & (ahead <= _TOLERANCE))
+            left = np.where(inside, missed * (missed / self.before) ** 2, missed)
+            done = done | (close & (left <= _TOLERANCE))
         if np.count_nonzero(inside) < inside.size:
+            ahead = np.where(inside, ahead, point)
             done = done | (high - low <= self.spacing)
-            newton = np.where(inside, newton, np.where(done, point, _middle(low, high)))
+            lost = ~(inside | done)
+            if np.count_nonzero(lost):
+                ahead = np.where(lost, _middle(low, high), ahead)
         if np.count_nonzero(self.settled):
-            newton = np.where(self.settled, point, newton)
-        self.point, self.before, self.settled = newton, missed, done
+            ahead = np.where(self.settled, point, ahead)
+        self.point, self.before, self.settled = ahead, missed, done
 
 
 def _middle(low: Array, high: Array) -> Array:

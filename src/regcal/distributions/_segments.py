@@ -144,6 +144,15 @@ class JoinedReweighting:
         return new
 
 
+def joined_segments(
+    grids: Sequence[Array], functions: Sequence[Reweight], members: Members
+) -> tuple[Array, Any]:
+    """Return the thresholds of all rows, (n_rows, n_thresholds), and what reweights them."""
+    counts = [len(grid) + 1 for grid in grids]
+    thresholds = members.stacked([padded(grid, max(counts) - 1) for grid in grids])
+    return thresholds, JoinedReweighting.of(functions, counts, members)
+
+
 def padded(thresholds: Array, count: int) -> Array:
     """Return so many thresholds, by repeating the last: the segments in between have no width."""
     missing = count - len(thresholds)

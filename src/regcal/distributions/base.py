@@ -43,6 +43,10 @@ BLOCK_ELEMENTS = 2**16
 # that of scale takes 6.6 instead of 4.9.
 _FEW_ROWS, _FEW_POINTS = 256, 40_000
 
+# Up to so many rows are integrated over at once without counting their panels, which takes 3 % of
+# the time that a mean of one row of an averaged stack does.
+_ONE_BLOCK = 8
+
 
 class Distribution(Primitives):
     """A batch of univariate predictive distributions, one per row.
@@ -402,8 +406,8 @@ class Distribution(Primitives):
 
     def _integral_blocks(self) -> list[slice]:
         n_rows = len(self)
-        if n_rows <= 1:
-            return [slice(0, 1)] if n_rows else []
+        if n_rows <= _ONE_BLOCK:
+            return [slice(0, n_rows)] if n_rows else []
         n_points = 3 * self._n_panels()
         block = min(4 * self._block_of(n_rows, n_points), _FEW_ROWS, -(-_FEW_POINTS // n_points))
         return [slice(start, start + block) for start in range(0, n_rows, block)]
@@ -445,10 +449,10 @@ class SidedDistribution(Distribution):
     def _sides_and_density(self, points: Array) -> Array: ...
 
     def _probit_and_logslope(self, points: Array) -> tuple[Array, Array]:
-        lower, upper, density = self._sides_and_density(points)
-        tail = np.minimum(lower, upper)
-        z = np.copysign(ndtri(tail), lower - upper)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            lower, upper, density = self._sides_and_density(points)
+            tail = np.minimum(lower, upper)
+            z = np.copysign(ndtri(tail), lower - upper)
             # nothing is known of a slope that is not a number
             slope = np.fmax(np.log(density) + (0.5 * z * z + LOG_SQRT_2PI), -np.inf)
         far = tail < FAR_TAIL

@@ -104,11 +104,11 @@ def as_distribution(prediction: Any, *, levels: ArrayLike | None = None) -> Dist
     >>> regcal.as_distribution([[0.0, 0.0, 0.0, 1.2], [0.0, 0.0, 0.4, 2.5]])  # draws of rain
     Samples(low=0, rows=2)
     """
+    if isinstance(prediction, Distribution) and levels is None:
+        return prediction
     prediction = _without_tensors(prediction)
     if levels is not None:
         return Quantiles(levels, prediction)
-    if isinstance(prediction, Distribution):
-        return prediction
     if str(getattr(prediction, "dtype", "")) == "object" and np.ndim(prediction) == 1:
         prediction = list(prediction)
     if _is_list_of_distributions(prediction):

@@ -29,7 +29,7 @@ from regcal.distributions._roots import solve_between
 from regcal.distributions.base import Distribution, SidedDistribution
 from regcal.distributions.primitives import FAR_TAIL, joined_kinks
 from regcal.distributions.stacked import joint
-from regcal.maps.members import Members
+from regcal.maps.members import Joints, Members
 
 # Panels of the first attempt at an integral, besides those at jumps of the density: of components
 # that are alike every third edge does, and there are no more than so many.
@@ -87,7 +87,10 @@ class _Group:
 
 
 def _grouped(
-    parts: Sequence[Distribution], weights: Array, kinds: Sequence[Callable[[Any], Any]]
+    parts: Sequence[Distribution],
+    weights: Array,
+    kinds: Sequence[Callable[[Any], Any]],
+    joints: Joints,
 ) -> list[_Group]:
     """Return groups of components: those of one kind, or else of the next kind, or each alone."""
     n_rows = len(parts[0])
@@ -98,10 +101,10 @@ def _grouped(
         numbers.setdefault(kinds[0](part), []).append(k)
     groups = []
     for alike in numbers.values():
-        own, members = [parts[k] for k in alike], Members(len(alike), n_rows)
+        own, members = [parts[k] for k in alike], Members(len(alike), n_rows, joints=joints)
         whole = joint(own, members) if len(alike) > 1 else None
         if whole is None:
-            groups += _grouped(own, weights[alike], kinds[1:] if len(alike) > 1 else ())
+            groups += _grouped(own, weights[alike], kinds[1:] if len(alike) > 1 else (), joints)
         else:
             groups.append(_Group(whole, weights[alike], n_rows))
     return groups
@@ -128,6 +131,9 @@ class Mixture(SidedDistribution):
     """
 
     _row_fields = ("components", "weights")
+
+    # What components with the same maps were joined to before, if anybody keeps that.
+    _joints: Joints | None = None
 
     def __init__(self, components: Sequence[Distribution], weights: ArrayLike | None = None):
         self.components = list(components)
@@ -169,7 +175,7 @@ class Mixture(SidedDistribution):
         part.components = [component._take(rows) for component in self.components]
         part.weights = self.weights if len(self.weights) == 1 else self.weights[rows]
         part._work_per_point = self._work_per_point
-        return part
+        return part._with_joints(self._joints)
 
     def _row_work(self, n_points: int) -> int:
         # one component after the other
@@ -181,7 +187,17 @@ class Mixture(SidedDistribution):
         parts, weights = self._flat()
         few = 0 < len(self) <= _FEW_ROWS
         kinds = (type, methodcaller("_kind")) if few else ()
-        return _grouped(parts, weights.T[:, :, np.newaxis], kinds)
+        return _grouped(parts, weights.T[:, :, np.newaxis], kinds, self._joints or Joints())
+
+    def _with_joints(self, joints: Joints | None) -> Self:
+        """Return itself, to join its components as others with the same maps were before."""
+        self._joints = joints
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        state.pop("_joints", None)
+        return state
 
     def _flat(self) -> tuple[list[Distribution], Array]:
         """Return components that are no mixtures and have weight, and their weights."""

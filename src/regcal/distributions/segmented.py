@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Self
 
 import numpy as np
@@ -24,12 +24,11 @@ from regcal.distributions._roots import solve_increasing
 from regcal.distributions._segment_table import SegmentMasses, SegmentTable
 from regcal.distributions._segments import (
     BaseMasses,
-    JoinedReweighting,
     Reweight,
     SegmentLogs,
     columns_of,
+    joined_segments,
     log_minus,
-    padded,
     share_behind,
     support_of,
     with_open_ends,
@@ -50,6 +49,9 @@ from regcal.maps.spline import count_reached
 
 # Beyond, the probability of a tail is smaller than that.
 _FAR_PROBIT = 36.0
+
+# The first and the last segment.
+_ENDS = np.array([0, -1])
 
 # What integrals may leave out beyond the outermost quantiles of the base.
 _SMALL_SHARE = 1e-9
@@ -126,10 +128,14 @@ class Segmented(SidedDistribution):
         base = joint([part.base for part in parts], members)
         if base is None:
             return None
-        counts = [part._n_segments for part in parts]
-        grids = [padded(part.thresholds, max(counts) - 1) for part in parts]
-        reweight = JoinedReweighting.of([part.reweight for part in parts], counts, members)
-        return cls(base, members.stacked(grids), reweight, uniform=uniform)
+        grids = [part.thresholds for part in parts]
+        functions = [part.reweight for part in parts]
+        # what a fit leaves behind is the same each time that it is applied
+        learnt = [getattr(one, "maps", one) for one in functions]
+        join = partial(joined_segments, grids, functions, members)
+        kind = cls, members.n_each
+        thresholds, reweight = members.joints.once(kind, [*grids, *learnt], join)
+        return cls(base, thresholds, reweight, uniform=uniform)
 
     def log_masses(self) -> Array:
         """Return the calibrated log mass of each segment, (n_rows, n_segments)."""
@@ -146,10 +152,9 @@ class Segmented(SidedDistribution):
     @cached_property
     def _log_new(self) -> Array:
         log_base, log_new = self._log_base, self.reweight(self.base, self._log_base)
-        filled = log_base > -np.inf
-        if np.count_nonzero(filled) < filled.size:
-            first, last = outermost(filled)
-            segments = np.arange(filled.shape[1])
+        if not np.isfinite(log_base[:, _ENDS]).all():
+            first, last = outermost(log_base > -np.inf)
+            segments = np.arange(log_base.shape[1])
             log_new = np.where((segments >= first) & (segments <= last), log_new, -np.inf)
         # Section 4, prediction step 2: q_i = c_i(p_i) / sum_j c_j(p_j)
         total = log_sum(log_new, axis=1)[:, np.newaxis]
@@ -272,8 +277,7 @@ class Segmented(SidedDistribution):
             lower, upper, told[2][:, shaped] = self.base._sides_and_density(near)
             here = np.copysign(np.minimum(lower, upper), upper - lower)
         told[:2] = self._masses_beside(points, segments, shaped, here)
-        with np.errstate(invalid="ignore"):
-            told[2] *= self._at(self._factors, segments)
+        told[2] *= self._at(self._factors, segments)
         if np.count_nonzero(self._even_segments):
             low, high = self._ends_of(segments)
             inside = (points >= low) & (points <= high)
@@ -391,7 +395,7 @@ class Segmented(SidedDistribution):
 
     def _from_probit(self, probits: Array) -> Array:
         """Find the segment of a level, then the base's quantile inside it."""
-        probits = np.broadcast_to(probits, (len(self), probits.shape[1]))
+        probits = for_rows(probits, len(self))
         points = self._quantiles(probits)
         far = (np.abs(probits) > _FAR_PROBIT) | self._lost[:, np.newaxis]
         if np.count_nonzero(far):
@@ -413,7 +417,7 @@ class Segmented(SidedDistribution):
         with np.errstate(divide="ignore"):
             odds = np.copysign(1.0 / tail, probits)
         segments = count_reached(self._first_odds, odds, strictly=True)
-        if np.count_nonzero(self._masses.new) < self._masses.new.size:
+        if not self._masses.new[:, _ENDS].all():
             segments = np.clip(segments, *outermost(self._log_new > -np.inf))
         places = self._places(segments)
         start, _, end, mass, new, below, above, low, width, high = self._table.take(places)

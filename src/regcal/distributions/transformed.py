@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Protocol, Self
 
 import numpy as np
@@ -71,7 +71,8 @@ def joined_maps(maps: Sequence[Map], members: Members) -> Map | None:
     kind = type(maps[0])
     if not hasattr(kind, "joined") or any(type(one) is not kind for one in maps):
         return None
-    mapping: Map | None = kind.joined(maps, members)
+    join = partial(kind.joined, maps, members)
+    mapping: Map | None = members.joints.once((kind, members.n_each), maps, join)
     return mapping
 
 

@@ -19,10 +19,17 @@ _PANELS = np.array(
 )
 PANELS = np.concatenate([-_PANELS[::-1], [0.0], _PANELS])
 
+# Up to so many rows, a copy takes less time than a view that repeats one: 0.4 instead of 2 us.
+_FEW_ROWS = 8
+
 
 def for_rows(values: np.ndarray, n_rows: int) -> np.ndarray:
-    """Return values of one or all rows with a row for each, without a copy."""
-    return values if len(values) == n_rows else np.broadcast_to(values, (n_rows, values.shape[1]))
+    """Return values of one or all rows with a row for each, without a copy of many."""
+    if len(values) == n_rows:
+        return values
+    if n_rows <= _FEW_ROWS:
+        return values.repeat(n_rows, axis=0)
+    return np.broadcast_to(values, (n_rows, values.shape[1]))
 
 
 class Path(Protocol):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -29,9 +29,6 @@ _DENSE_SHARE = 2 / 3
 
 # The table has at least this many targets, and so many between two of the map's own.
 _MIN_TARGETS, _TARGETS_PER_STEP = 128, 6
-
-# A cell, and the next.
-_BOTH_SIDES = np.arange(2)[:, np.newaxis, np.newaxis]
 
 # Cells in which the knot before a probit is looked up; with more knots than this in one cell,
 # they are searched instead.
@@ -276,6 +273,19 @@ class JoinedTables:
         first, per_unit, count = self._rows.T[-3:, :, np.newaxis]
         return first, per_unit, count.astype(np.intp)
 
+    @cached_property
+    def _h(self) -> Array:
+        """What is tabulated, of one map after the other."""
+        tables = [table.h for table in self.tables]
+        return self.members.joints.once("h", tables, partial(np.concatenate, tables, axis=1))
+
+    @cached_property
+    def _starts(self) -> np.ndarray:
+        """Where each row's map begins in that, (n_rows, 1)."""
+        ends = np.cumsum([table.h.shape[1] for table in self.tables])
+        starts = self.members.repeated([[0], *ends[:-1, np.newaxis]])
+        return starts.astype(np.intp)
+
     @property
     def ends(self) -> Ends:
         """Targets beyond which nothing is seen, of all rows or each: (n_rows,)."""
@@ -305,10 +315,8 @@ class JoinedTables:
         """Return h, dh/du and dh/dt, rows × knots."""
         places, slopes = self._on_axes(t)
         cell, share, place = _cells_at(places, knots, *self._targets)
-        pairs, values = cell + _BOTH_SIDES, np.empty((3, 2, *t.shape))
-        for table, rows in self.members.each(self.tables):
-            values[:, :, rows] = table.h.take(pairs[:, rows], axis=1)
-        h, h_u, h_t = _weighted(values[:, 0], values[:, 1], share)
+        cell += self._starts
+        h, h_u, h_t = _between(self._h, cell, share)
         outside = (place < 0.0) | (place > self._targets[2] - 1.0)
         if np.count_nonzero(outside):
             h_t[outside] = 0.0
@@ -337,7 +345,11 @@ class JoinedSurfaces:
 
     def along(self, path: Path) -> Curve:
         """Return the curves that rows follow, increasing by construction."""
-        return SurfaceCurves(JoinedTables(self.tables, self.members), path)
+        return SurfaceCurves(self._table, path)
+
+    @cached_property
+    def _table(self) -> JoinedTables:
+        return JoinedTables(self.tables, self.members)
 
 
 def _cells_at(
@@ -355,11 +367,7 @@ def _cells_at(
 
 def _between(tables: Array, cell: np.ndarray, share: Array) -> Array:
     """Return values of tables, (n_tables, ...), linear between a cell and the next."""
-    return _weighted(tables.take(cell, axis=1), tables.take(cell + 1, axis=1), share)
-
-
-def _weighted(left: Array, right: Array, share: Array) -> Array:
-    """Return values a share of the way from left to right, in the place of those on the right."""
+    left, right = tables.take(cell, axis=1), tables.take(cell + 1, axis=1)
     right -= left
     right *= share
     right += left

@@ -28,6 +28,7 @@ from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.targets import Targets
 from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Mixture
+from regcal.maps.members import Joints
 from regcal.outcomes import Outcomes
 from regcal.regressor._answers import at_thresholds, library_of, like_rows
 from regcal.regressor._folds import (
@@ -404,7 +405,9 @@ class CalibratedRegressorCV(
             member.calibrator.transform_rows(base, known)
             for member, base in zip(self.members_, bases, strict=True)
         ]
-        return self.support_.through(latent[0] if len(latent) == 1 else Mixture(latent))
+        if len(latent) == 1:
+            return self.support_.through(latent[0])
+        return self.support_.through(Mixture(latent)._with_joints(Joints.of(self)))
 
     def predict_base(self, X: Any) -> tuple[list[Distribution], Covariates | None]:
         """Return what the models of all members say before calibration, and the covariates.
