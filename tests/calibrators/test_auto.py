@@ -325,3 +325,17 @@ def test_censored_rows_do_not_speak_for_the_model(rng):
 
     assert dist.sf(limit).mean() > 0.5
     assert_allclose(above, 0.4, atol=0.05)
+
+
+@pytest.mark.parametrize("n_rows", [5, 40])
+def test_equal_targets_are_refused_with_a_way_out_that_exists(rng, n_rows):
+    """Most candidates have no range to learn on; those that are named need none."""
+    dist, y = Normal(rng.normal(size=n_rows), 1.0), np.full(n_rows, 3.5)
+
+    with pytest.raises(ValueError, match=r"equal 3\.5.*\"scale\", \"pit\" or \"identity\"") as told:
+        AutoCalibrator().fit(dist, y)
+    assert "thresholds" not in str(told.value)
+    for name in ("scale", "pit", "identity"):
+        get_calibrator(name).fit(dist, y)
+    candidates = [(name, get_calibrator(name)) for name in ("identity", "scale")]
+    assert AutoCalibrator(candidates).fit(dist, y).chosen_ == "identity"

@@ -265,16 +265,13 @@ class AutoCalibrator(Calibrator):
         return self._select(Observed.all_of(self, rows))
 
     def _coordinates(self, targets: Targets) -> tuple[Coordinates, ...]:
-        return tuple(
-            one
-            for _, candidate in self._candidates(with_covariates=True)
-            for one in candidate._coordinates(targets)
-        )
+        each = _coordinates_of(self._candidates(with_covariates=True), targets)
+        return tuple(one for coordinates in each for one in coordinates)
 
     def _solve(self, observed: Observed) -> None:
         """Choose by the rows that are kept, and fit what was chosen on all."""
         chosen = self._select(observed)
-        counts = [len(one._coordinates(observed.targets)) for _, one in self._compared(observed)]
+        counts = map(len, _coordinates_of(self._compared(observed), observed.targets))
         ends = np.cumsum([0, *counts])
         which = [
             number
@@ -377,6 +374,23 @@ def default_candidates(
         if name in known
     ]
     return [*named[:2], *_OF_FEW_ROWS, *named[2:]] if few_rows else named
+
+
+def _coordinates_of(
+    candidates: Sequence[tuple[str, Calibrator]], targets: Targets
+) -> list[tuple[Coordinates, ...]]:
+    """Return in which coordinates each candidate looks at rows."""
+    try:
+        return [one._coordinates(targets) for _, one in candidates]
+    except ValueError as error:
+        if targets.low < targets.high:
+            raise
+        msg = (
+            f"All targets equal {targets.low:g}, so there is no range that every candidate could "
+            "learn on. Calibrate with rows whose outcomes differ, or name a method that needs no "
+            'range: "scale", "pit" or "identity".'
+        )
+        raise ValueError(msg) from error
 
 
 def _table(names: Sequence[str], judged: Judged, weights: Array) -> list[CandidateScore]:
