@@ -1,5 +1,6 @@
 """A fit tells when its result disagrees with the rows it was learnt from."""
 
+import re
 import warnings
 
 import numpy as np
@@ -84,6 +85,47 @@ def test_probability_between_clusters_is_told(rng):
 
     assert "their mean" not in message
     assert "the share of such outcomes 0.25" in message
+
+
+@pytest.mark.parametrize(("origin", "unit"), [(0.0, 1.0), (1e6, 1.0), (0.0, 1e-9)])
+def test_thresholds_are_told_in_as_many_digits_as_are_true(rng, origin, unit):
+    """Outcomes are in tight clusters: the share beyond a rounded number would be another."""
+    y = origin + unit * (np.repeat([0.0, 10.0, 50.0, 51.0], 250) + 1e-3 * rng.normal(size=1000))
+    found = []
+    for shift in (-1.0, 1.0):
+        dist = Normal(np.full(1000, y.mean() - 0.3 * shift * y.std()), y.std())
+        (message,) = said(lambda dist=dist, shift=shift: Moved(shift, 0.5).fit(dist, y))
+        told = re.findall(r"P\(Y (<=?|>) (\S+)\) is (\S+) on average, .*? (\S+?)[;.] ", message)
+        moved = Normal(dist.loc[0] + shift * y.std(), 0.5 * y.std())
+        found += [(*one, moved) for one in told]
+
+    assert {side for side, *_ in found} >= {"<=", ">"}
+    sides = {"<": np.less, "<=": np.less_equal, ">": np.greater}
+    for side, words, predicted, share, moved in found:
+        place = float(words)
+        assert_allclose(np.mean(sides[side](y, place)), float(share), atol=5e-3)
+        below = moved.cdf(place)
+        assert_allclose(1.0 - below if side == ">" else below, float(predicted), atol=5e-3)
+
+
+def test_thresholds_are_told_in_no_more_digits_than_that(rng):
+    """Four are enough for outcomes that are spread out; a tie is at most what it is."""
+    tails = Tails.of(Targets.of(rng.normal(size=200)), Support())
+    assert max(len(one.split()[1].strip("-")) for one in tails.words) <= 6
+
+    tails = Tails.of(Targets.of(np.repeat([0.0, 1.0, 7.0], [60, 30, 10])), Support())
+    assert tails.words == ["< 0", "<= 0", "> 1", "> 7", "> 7"]
+    assert_allclose(tails.shares, [0.0, 0.6, 0.1, 0.0, 0.0])
+
+
+def test_means_are_told_in_digits_that_tell_them_apart(rng):
+    """A million and a million and three are not both 1e+06."""
+    dist, y = normal_rows(rng, 500)
+    (message,) = said(lambda: Moved(3.0).fit(Normal(dist.loc + 1e6, dist.scale), y + 1e6))
+    predicted, seen = re.search(r"mean is (\S+), that of the outcomes (\S+)[;.]", message).groups()
+
+    assert_allclose(float(seen), 1e6 + y.mean(), atol=0.06)
+    assert_allclose(float(predicted) - float(seen), 3.0, atol=0.3)
 
 
 def constant_rows(rng, n):

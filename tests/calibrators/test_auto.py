@@ -325,3 +325,48 @@ def test_censored_rows_do_not_speak_for_the_model(rng):
 
     assert dist.sf(limit).mean() > 0.5
     assert_allclose(above, 0.4, atol=0.05)
+
+
+@pytest.mark.parametrize(("n_rows", "factor"), [(12, 0.2), (30, 0.5), (60, 0.5)])
+def test_few_rows_correct_a_spread_that_is_clearly_wrong(rng, n_rows, factor):
+    """They are dozens of nats of evidence, though few of them tell most of it."""
+    new, y_new = drawn(rng, 2000, factor)
+    before, right = new.logpdf(y_new).mean(), -0.5 * np.log(2.0 * np.pi) - 0.5
+    gains = []
+    for _ in range(5):
+        calibrated = AutoCalibrator().fit(*drawn(rng, n_rows, factor)).transform(new)
+        gains.append(calibrated.logpdf(y_new).mean() - before)
+
+    assert np.mean(gains) > 0.5 * (right - before)
+    assert np.min(gains) >= 0
+
+
+def drawn(rng, n_rows, factor):
+    """Return predictions whose spread is that factor of what it should be, with outcomes."""
+    x = rng.normal(size=n_rows)
+    return Normal(x, np.full(n_rows, factor)), x + rng.normal(size=n_rows)
+
+
+def test_zeros_and_ones_are_as_frequent_as_they_were(rng):
+    """One distribution for all rows, which a standard deviation leaves too wide."""
+    y = (np.arange(2400) < 696).astype(float)
+    dist = Normal(np.full(2400, y.mean()), y.std())
+
+    calibrated = AutoCalibrator(step=1).fit(dist, y).transform(dist[:1])
+
+    assert_allclose(calibrated.mean(), y.mean(), atol=0.05 * y.std())
+    assert_allclose(calibrated.mass([0.0]), 0.71, atol=0.01)
+
+
+@pytest.mark.parametrize("n_rows", [5, 40])
+def test_equal_targets_are_refused_with_a_way_out_that_exists(rng, n_rows):
+    """Most candidates have no range to learn on; those that are named need none."""
+    dist, y = Normal(rng.normal(size=n_rows), 1.0), np.full(n_rows, 3.5)
+
+    with pytest.raises(ValueError, match=r"equal 3\.5.*\"scale\", \"pit\" or \"identity\"") as told:
+        AutoCalibrator().fit(dist, y)
+    assert "thresholds" not in str(told.value)
+    for name in ("scale", "pit", "identity"):
+        get_calibrator(name).fit(dist, y)
+    candidates = [(name, get_calibrator(name)) for name in ("identity", "scale")]
+    assert AutoCalibrator(candidates).fit(dist, y).chosen_ == "identity"

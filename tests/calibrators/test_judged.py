@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import stats
 
 import regcal
 from regcal.calibrators.held_out import HeldOut
@@ -45,11 +46,11 @@ def test_scores_follow_the_paired_differences():
 
 @pytest.mark.parametrize(("gap", "chosen"), [(0.18, 0), (0.22, 1)])
 def test_a_t_test_decides(monkeypatch, gap, chosen):
-    """Unless the best is clearly better, by 1.98 standard errors here, take the simpler."""
+    """Unless the best is clearly better, by 1.99 standard errors here, take the simpler."""
     monkeypatch.setattr(Objective, "best_few", lambda *_: np.array([0.0, 1.0]))  # no average
-    noise = np.array([1.0, -1.0] * 50)
+    noise = np.array([1.0, -1.0] * 49)
 
-    weights = judged(np.stack([np.zeros(100), gap + noise])).chosen()
+    weights = judged(np.stack([np.zeros(98), gap + noise])).chosen()
 
     assert_allclose(weights, np.eye(2)[chosen])
 
@@ -136,6 +137,55 @@ def test_few_rows_ask_more_of_an_average(n, chosen):
 
     assert (weights > 0).tolist() == chosen
     assert_allclose(scores.gain_of(weights), np.log(np.cosh(0.3)) * chosen[-1], rtol=0.02)
+
+
+def of_scale(z, factor):
+    """Return log scores of rows under the standard normal distribution, and a wider one."""
+    wide = regcal.Normal(np.zeros(len(z)), factor)
+    return np.stack([regcal.Normal(np.zeros(len(z)), 1.0).logpdf(z), wide.logpdf(z)])
+
+
+def test_evidence_takes_no_standard_error():
+    """Rows of twice the spread, evenly spaced in probability, are 18 nats, of 1.8 errors."""
+    logs = of_scale(2.0 * stats.norm.ppf((np.arange(24) + 0.5) / 24), 2.0)
+    gains = logs[1] - logs[0]
+    assert gains.sum() > 15.0
+    assert gains.mean() < 2.07 * gains.std(ddof=1) / np.sqrt(24)
+
+    assert_allclose(judged(logs).chosen(), [1.0, 0.0])
+    assert_allclose(replace(judged(logs), of_few_numbers=[1]).chosen(), [0.0, 1.0])
+
+
+def test_evidence_of_many_rows_is_for_an_average():
+    """A spread that is a tenth too small shows in 2 000 rows, hardly one by one."""
+    logs = of_scale(1.1 * stats.norm.ppf((np.arange(2000) + 0.5) / 2000), 1.1)
+    crps = np.stack([np.full(2000, 1.0), np.full(2000, 1.001)])
+
+    assert judged(logs).evident(np.array([0.0, 1.0]))
+    assert not replace(judged(logs, crps), prices=Prices(1.0, 2.0)).evident(np.array([0.0, 1.0]))
+    assert not replace(judged(logs), prices=Prices(0.0, 1.0)).evident(np.array([0.0, 1.0]))
+
+
+def test_one_gross_error_is_no_evidence():
+    """All but one or two rows speak for the first candidate, which these all but rule out."""
+    z = stats.norm.ppf((np.arange(40) + 0.5) / 40)
+    for n_errors in (1, 2):
+        logs = of_scale(np.concatenate([z, np.full(n_errors, 9.0)]), 1.5)
+        assert (logs[1] - logs[0]).sum() > 5.0
+        assert not judged(logs).evident(np.array([0.0, 1.0]))
+
+
+def test_right_predictions_are_hardly_ever_evidence_against_themselves(rng):
+    """With a level of 2.5 %: at most 1 % of 2 000 draws, for a factor from rows of their own."""
+    wrong = 0
+    for _ in range(2000):
+        z = rng.normal(size=30)
+        parts = z.reshape(3, 10)
+        factors = [np.sqrt(np.mean(np.delete(parts, k, axis=0) ** 2)) for k in range(3)]
+        logs = of_scale(z, np.repeat(factors, 10))
+        wrong += judged(logs).evident(np.array([0.0, 1.0]))
+
+    assert wrong <= 0.01 * 2000
 
 
 def test_by_crps_gains_are_shares_of_crps():

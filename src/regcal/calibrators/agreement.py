@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 import numpy as np
 
@@ -35,6 +36,9 @@ _BEYOND = 10.0
 # The shares of outcomes in the tails that are looked at, beside what lies beyond all of them. The
 # wide ones tell of maps that put probability between clusters of outcomes.
 _TAILS = np.array([0.05, 0.25])
+
+# Thresholds are rounded by at most this part of the range of outcomes.
+_CLOSE = 1e-3
 
 # A density has half a value's share on either side of it, so that P(Y <= k) is off by that half.
 # Up to 0.05 is what readers of a probability forgive: ages, marks and rounded measurements with
@@ -92,11 +96,24 @@ class Averages:
 
 @dataclass(frozen=True)
 class Tails:
-    """The tails of outcomes: from where on, on which side, and which share of outcomes is there."""
+    """The tails of outcomes: from where on, on which side, and which share of outcomes is there.
+
+    Parameters
+    ----------
+    places : ndarray of shape (n_places,)
+        Upper tails are what is above, lower ones what is at most there.
+    signs : ndarray of shape (n_places,)
+        -1 for lower tails, 1 for upper ones.
+    shares : ndarray of shape (n_places,)
+        Of outcomes.
+    words : list of str
+        As in "<= 2", true to the last digit.
+    """
 
     places: Array
     signs: Array
     shares: Array
+    words: list[str]
 
     @classmethod
     def of(cls, targets: Targets, support: Support) -> "Tails":
@@ -106,12 +123,19 @@ class Tails:
         at = np.searchsorted(shares, np.stack([_TAILS, 1.0 - _TAILS]))
         # ties may make them one
         low, high = map(np.unique, targets.values[np.minimum(at, len(shares) - 1)])
-        below_all = np.nextafter(targets.low - half, -np.inf)
-        places = np.concatenate([[below_all], low + half, high + half, [targets.high + half]])
+        range_of = targets.high - targets.low
+        lowest = _in_few_digits(targets.low - half, range_of, ROUND_FLOOR)
+        values = np.concatenate([low + half, high + half, [targets.high + half]])
+        up = [_in_few_digits(value, range_of, ROUND_CEILING, targets) for value in values]
+        places = np.array([np.nextafter(lowest, -np.inf), *up])
         below = targets.share_below(places)
         signs = np.repeat([-1.0, 1.0], [1 + len(low), len(high) + 1])
         shares = np.where(signs < 0, below, 1.0 - below)
-        return cls(places, signs, np.clip(shares, 0.0, 1.0))  # of weights that sum to nearly 1
+        sides = ["<=" if sign < 0 else ">" for sign in signs[1:]]
+        words = [f"{side} {_shortest(place)}" for side, place in zip(sides, up, strict=True)]
+        words.insert(0, f"< {_shortest(lowest)}")
+        # of weights that sum to nearly 1
+        return cls(places, signs, np.clip(shares, 0.0, 1.0), words)
 
     def beyond(self, below: Array) -> Array:
         """Return the probabilities of the tails, given those up to their places."""
@@ -157,7 +181,7 @@ def warn_of_disagreement(
     before = look.at(support.through(some.dist), some.y)
     found = allowed.exceeded(after) & allowed.further_off(after, before)
     if found.any():
-        mean = np.average(rows.y, weights=rows.weights)
+        mean = float(np.average(rows.y, weights=rows.weights))
         words = "; ".join(_described(found, mean, after, tails))
         msg = (
             f"The calibrated predictions disagree with the rows they were learnt from: {words}. "
@@ -278,14 +302,39 @@ class Allowed:
         return np.array([mean, *tails])
 
 
+def _in_few_digits(
+    value: float, range_of: float, direction: str, targets: Targets | None = None
+) -> float:
+    """Return a number of at least four digits, close to a value, on one side of it.
+
+    So few of them that no target lies between, if targets are given.
+    """
+    for digits in range(4, 17):
+        rounded = float(Context(digits, direction).create_decimal_from_float(float(value)))
+        if abs(rounded - value) <= _CLOSE * range_of:
+            both = np.array([value, rounded])
+            if targets is None or np.ptp(targets.share_below(both)) == 0:
+                return rounded
+    return float(value)
+
+
+def _shortest(number: float) -> str:
+    """Return a number in the fewest digits that tell it, without a final .0."""
+    short = f"{number:.15g}"
+    return short if float(short) == number else repr(float(number))
+
+
 def _described(found: np.ndarray, mean: float, averages: Averages, tails: Tails) -> Iterator[str]:
     """Yield in words what is off."""
     if found[0]:
-        yield f"their mean is {mean + averages.mean:.4g}, that of the outcomes {mean:.4g}"
+        # so many digits that the difference has two
+        digits = 4
+        while digits < 17 and abs(mean) > 10.0 ** (digits - 2) * abs(averages.mean):
+            digits += 1
+        predicted, seen = f"{mean + averages.mean:.{digits}g}", f"{mean:.{digits}g}"
+        yield f"their mean is {predicted}, that of the outcomes {seen}"
     for k in np.flatnonzero(found[1:]):
-        side = "<" if tails.signs[k] < 0 else ">"
-        place = tails.places[k] if abs(tails.places[k]) >= np.finfo(float).tiny else 0.0
         yield (
-            f"P(Y {side} {place:.4g}) is {averages.tails[k]:.2g} on average, the share "
+            f"P(Y {tails.words[k]}) is {averages.tails[k]:.2g} on average, the share "
             f"of such outcomes {tails.shares[k]:.2g}"
         )

@@ -16,6 +16,7 @@ from regcal.calibrators.cross_fitting import cross_fitted, dealt, parts_to_judge
 from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.judged import FEW_ROWS, Judged, averaged, best_spread
 from regcal.calibrators.observed import Observed
+from regcal.calibrators.scale import ScaleCalibrator
 from regcal.calibrators.sinh_arcsinh import SinhArcsinhCalibrator
 from regcal.calibrators.stack import Prices, StackCalibrator, named_calibrators
 from regcal.calibrators.targets import Targets
@@ -102,10 +103,14 @@ class AutoCalibrator(Calibrator):
     the first candidate's. Each candidate is judged with 1 % of the average of all, which bounds
     what a row can cost. Candidates that are worth less than 0.001 nats are left out, so that often
     one is left. The average is taken if it is clearly better than the first candidate, by a paired
-    t test whose level all candidates share; else the first one is. A gain of 0.01 nats is enough
-    where rows are so many that it is clearly not a loss of 0.005. With fewer than 100 rows the
-    average must be clearly better than the simplest candidate that is not clearly worse than the
-    best, which is taken otherwise; with more, a factor on the spread of what is taken, unless it is
+    t test whose level all candidates share, or if the rows together are evidence against the
+    first one: by a likelihood ratio that, if that one were right, would be so large with the
+    probability of this level at most, and in which no row counts for more than half (Wasserman,
+    Ramdas and Balakrishnan, 2020). Else the first one is taken. A gain of 0.01 nats is enough where
+    rows are so many that it is clearly not a loss of 0.005. With fewer than 100 rows the average
+    must be clearly better than the simplest candidate that is not clearly worse than the best,
+    which is taken otherwise, and on evidence alone only a factor on the spread, or a shift and a
+    factor, are; with more, a factor on the spread of what is taken, unless it is
     the first candidate, is fitted to the same rows, if it is worth 0.001 nats: an average of
     calibrated distributions is too wide (Ranjan and Gneiting, 2010). With fewer than 10 rows the
     first candidate is taken without comparison. Of many rows, it compares on a sample. What was
@@ -265,16 +270,13 @@ class AutoCalibrator(Calibrator):
         return self._select(Observed.all_of(self, rows))
 
     def _coordinates(self, targets: Targets) -> tuple[Coordinates, ...]:
-        return tuple(
-            one
-            for _, candidate in self._candidates(with_covariates=True)
-            for one in candidate._coordinates(targets)
-        )
+        each = _coordinates_of(self._candidates(with_covariates=True), targets)
+        return tuple(one for coordinates in each for one in coordinates)
 
     def _solve(self, observed: Observed) -> None:
         """Choose by the rows that are kept, and fit what was chosen on all."""
         chosen = self._select(observed)
-        counts = [len(one._coordinates(observed.targets)) for _, one in self._compared(observed)]
+        counts = map(len, _coordinates_of(self._compared(observed), observed.targets))
         ends = np.cumsum([0, *counts])
         which = [
             number
@@ -305,7 +307,8 @@ class AutoCalibrator(Calibrator):
                     progress.step(f"comparing {name}, {k + 1} of {len(names)}")
                     answers.append(cross_fitted(one, rows, judged_parts, support))
             prices = _OBJECTIVES[self.objective]
-            judged = Judged.of(answers, rows, support, prices)
+            few_numbers = [k for k, (_, one) in enumerate(candidates) if _has_few_numbers(one)]
+            judged = Judged.of(answers, rows, support, prices, few_numbers)
             weights = judged.chosen()
             self.scores_, self.gain_ = _table(names, judged, weights), judged.gain_of(weights)
             if weights[0] < 1 and judged.many_rows:
@@ -377,6 +380,30 @@ def default_candidates(
         if name in known
     ]
     return [*named[:2], *_OF_FEW_ROWS, *named[2:]] if few_rows else named
+
+
+def _coordinates_of(
+    candidates: Sequence[tuple[str, Calibrator]], targets: Targets
+) -> list[tuple[Coordinates, ...]]:
+    """Return in which coordinates each candidate looks at rows."""
+    try:
+        return [one._coordinates(targets) for _, one in candidates]
+    except ValueError as error:
+        if targets.low < targets.high:
+            raise
+        msg = (
+            f"All targets equal {targets.low:g}, so there is no range that every candidate could "
+            "learn on. Calibrate with rows whose outcomes differ, or name a method that needs no "
+            'range: "scale", "pit" or "identity".'
+        )
+        raise ValueError(msg) from error
+
+
+def _has_few_numbers(candidate: Calibrator) -> bool:
+    """Return whether a calibrator fits a factor, or a shift and a factor."""
+    if isinstance(candidate, SinhArcsinhCalibrator):
+        return not candidate.shape
+    return isinstance(candidate, ScaleCalibrator)
 
 
 def _table(names: Sequence[str], judged: Judged, weights: Array) -> list[CandidateScore]:

@@ -39,6 +39,17 @@ _CLEARLY = 0.975
 # 0.6 % of CRPS behind gp-density.
 _WORTH_HAVING, _NO_LOSS = 0.01, 0.005
 
+# Of the evidence that is needed against the first candidate, one row counts for this part at most,
+# so that two gross errors do not decide. Of few rows only maps of one or two numbers are taken on
+# evidence. By t tests alone, 30 rows of a model that states half of the spread, 24 nats in all,
+# were left as they were. Of some 70 rules, compared on the 200 worlds of benchmarks/harm.py, 78 of
+# clear defects and 144 samples of 12 to 100 rows of the half "choose" (BRR), this one gained on
+# average 0.07, 0.31 and 0.03 nats (each cut at 1) and 0.7, 3.7 and 1.0 % of CRPS more than t tests
+# alone. Of the 200 worlds 1 % lost CRPS, 5 % of it at most, and none log score. Without the bound
+# 1.5 % lost CRPS; with all methods of few rows 3.5 %, one of them 43 %; with half of the evidence
+# 1.5 % lost log score, one of them, whose 31 rows had no outlier, 5.4 nats.
+_OF_ONE_ROW = 0.5
+
 # What a candidate in an average must be worth, in nats, since it takes time whenever it is asked.
 PRICE_OF_ONE = 1e-3
 
@@ -67,6 +78,8 @@ class Judged(WithoutCaches):
         Roots of the lengths that points stand for; 0 where not all labels are known.
     weights : ndarray of shape (n_rows,)
     prices : Prices
+    of_few_numbers : sequence of int
+        Candidates that have a number or two to fit.
     """
 
     logs: Array
@@ -75,10 +88,16 @@ class Judged(WithoutCaches):
     lengths: Array
     weights: Array
     prices: Prices
+    of_few_numbers: Sequence[int] = ()
 
     @classmethod
     def of(
-        cls, answers: Sequence[Predictions], rows: HeldOut, support: Support, prices: Prices
+        cls,
+        answers: Sequence[Predictions],
+        rows: HeldOut,
+        support: Support,
+        prices: Prices,
+        of_few_numbers: Sequence[int] = (),
     ) -> "Judged":
         """Return the scores of predictions of what is behind outcomes seen through a support."""
         points = points_over(Targets.of_outcomes(rows.seen, rows.weights), support)
@@ -98,7 +117,8 @@ class Judged(WithoutCaches):
         # beyond all outcomes alone, what has the thinnest tail would win
         telling = known & (labels.min(axis=0) < labels.max(axis=0))
         lengths = np.sqrt(lengths_around(points)) * (known & telling.any())
-        return cls(np.stack(logs), np.stack(cdfs), labels, lengths, rows.weights, prices)
+        scores = np.stack(logs), np.stack(cdfs), labels, lengths
+        return cls(*scores, rows.weights, prices, of_few_numbers)
 
     @cached_property
     def tested_logs(self) -> Array:
@@ -189,7 +209,7 @@ class Judged(WithoutCaches):
         share the level (Bonferroni).
         """
         gains = self.scores_of(one) - self.scores_of(other)
-        level = 1.0 - (1.0 - _CLEARLY) / (len(gains) * max(len(self.logs) - 1, 1))
+        level = 1.0 - self._level / len(gains)
         clear = float(stdtrit(max(self.weights.sum() - 1.0, 1.0), level))
         ahead, error = paired(gains.sum(axis=0), self.weights)
         if ahead > _WORTH_HAVING and ahead - clear * error > -_NO_LOSS:
@@ -197,11 +217,40 @@ class Judged(WithoutCaches):
         pairs = (paired(gain, self.weights) for gain in gains)
         return any(ahead > clear * error for ahead, error in pairs)
 
+    @property
+    def _level(self) -> float:
+        """The level of one comparison."""
+        return (1.0 - _CLEARLY) / max(len(self.logs) - 1, 1)
+
+    def evident(self, weights: Array) -> bool:
+        """Return whether rows are evidence for an average and against the first candidate.
+
+        If the first candidate were right, the likelihood ratio of rows that the other one was not
+        learnt from would have a mean of 1 (at most, if what a row counts for is bounded), and would
+        exceed 1 / level with a probability of at most the level (Wasserman, Ramdas and
+        Balakrishnan, 2020). So would, about, that of all rows, each of which one of a few maps was
+        not learnt from, since it is at most that of the best map of all. That takes no standard
+        error: the very rows that tell of a spread that is too small make that of a t test large.
+        The CRPS must not be worse.
+        """
+        if self.prices.log_score == 0:
+            return False
+        first = np.eye(len(self.logs))[0]
+        logs, crps = self._log_score_and_crps(weights) - self._log_score_and_crps(first)
+        needed = -np.log(self._level)
+        counted = np.minimum(logs / self.prices.log_score, _OF_ONE_ROW * needed)
+        return bool(self.weights @ crps >= 0 and self.weights @ counted > needed)
+
     def chosen(self) -> Array:
         """Return the weights of what is to be taken: an average, or one candidate alone."""
-        taken = np.eye(len(self.logs))[0] if self.many_rows else self._simplest()
         average = self.objective().best_few(self.most_crps, PRICE_OF_ONE)
-        return average if self.clearly_ahead(average, taken) else taken
+        taken = np.eye(len(self.logs))[0] if self.many_rows else self._simplest()
+        if self.clearly_ahead(average, taken) or (self.many_rows and self.evident(average)):
+            return average
+        if not self.many_rows and taken[0] == 1:
+            taken = self._simplest_evident()
+            return average if self.clearly_ahead(average, taken) else taken
+        return taken
 
     @property
     def many_rows(self) -> bool:
@@ -245,6 +294,19 @@ class Judged(WithoutCaches):
         each = np.eye(len(self.logs))
         level = np.array([not self.clearly_ahead(each[self.best], one) for one in each])
         return each[int(np.argmax(level & (self.relative_crps <= self.most_crps)))]
+
+    def _simplest_evident(self) -> Array:
+        """Return the weights of the simplest candidate of few numbers that rows are evidence for.
+
+        Of those that are not clearly worse than the best of them; the first one if there is none.
+        """
+        each = np.eye(len(self.logs))
+        found = [k for k in self.of_few_numbers if self.evident(each[k])]
+        if not found:
+            return each[0]
+        means = np.average(self.candidate_rows, axis=1, weights=self.weights)
+        best = max(found, key=lambda k: means[k])
+        return each[next(k for k in found if not self.clearly_ahead(each[best], each[k]))]
 
 
 def averaged(answers: Sequence[Predictions], weights: Array) -> Predictions:
