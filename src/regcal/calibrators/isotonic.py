@@ -294,7 +294,7 @@ class IsotonicCalibrator(Calibrator):
     def _solve(self, observed: Observed) -> None:
         outcomes, intervals, *points = observed.points
         indices = [cast(IndexCoordinates, one) for one in observed.coordinates[2:]]
-        start = choose_start(outcomes, intervals)
+        start = choose_start(outcomes, intervals, observed.targets.support.ends)
         smoothing = _smoothing(indices[0], observed.targets.support)
         choices = BANDWIDTHS if self.bandwidth is None else _checked_bandwidth(self.bandwidth)
         which, widths = choose_smoothing(smoothing, indices, choices, observed.rows, start)

@@ -6,7 +6,7 @@ from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
-from scipy.special import log_ndtr, ndtri, ndtri_exp
+from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
 from regcal._validation import Array
 from regcal._weighted import all_equal
@@ -15,7 +15,7 @@ from regcal.calibrators.held_out import without_last_digits
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.probit import ProbitCalibrator
 from regcal.calibrators.scale import FARTHEST, bounded_middles, prior_square, solve_scale
-from regcal.ends import least_mass
+from regcal.ends import WHOLE_LINE, Ends, least_mass
 from regcal.gp import DenseDesign, IntervalTerm
 from regcal.maps import PiecewiseMap
 
@@ -36,6 +36,16 @@ _FARTHEST = 20.0
 # (loans).
 _SAMPLES = 50.0
 _ENOUGH = 1e-4  # of a place
+
+# Beyond the place that fewer rows are known to pass than make a mass, a map is no steeper than the
+# base if these are less than this share of those that it expects there: the others were censored
+# before, often where outcomes are spread more. Weibull outcomes, 79 % of 800 censored, ten samples:
+# log score -2.73 without it, below the base's in eight, -2.34 with it; if all were censored at one
+# time -7.8 and -2.33. A base that is three times too wide loses 0.20 nats.
+_FOLLOWED = 0.2
+
+# Means of equal targets differ by as much.
+_SAME_END = 1e-9
 
 # More outcomes than this are merged: their neighbours are next to equal.
 _MAX_POINTS = 10_000
@@ -97,7 +107,7 @@ class PITCalibrator(ProbitCalibrator):
     The smooth map is a curve on the probit scale whose slope is linear between a few knots. It
     maximises the likelihood of the outcomes together with that of pseudo-rows which pull it
     towards a straight line, and the line towards the identity. Beyond the outer knots it is
-    straight.
+    straight. Where nearly all outcomes were censored before, it is no steeper than the base.
 
     Parameters
     ----------
@@ -142,12 +152,19 @@ class PITCalibrator(ProbitCalibrator):
     def _solve(self, observed: Observed) -> None:
         outcomes, intervals = observed.points
         if self.smooth:
-            self.map_ = solve_pit(outcomes, intervals, self.prior_rows)
+            self.map_ = solve_pit(
+                outcomes, intervals, self.prior_rows, observed.targets.support.ends
+            )
         else:
             self.map_ = solve_empirical_pit(outcomes, intervals)
 
 
-def solve_pit(outcomes: Points, intervals: Points, prior_rows: float = 2.0) -> PiecewiseMap:
+def solve_pit(
+    outcomes: Points,
+    intervals: Points,
+    prior_rows: float = 2.0,
+    ends_of_support: Ends = WHOLE_LINE,
+) -> PiecewiseMap:
     """Return the smooth map of points in `OutcomeCoordinates` and `IntervalCoordinates`."""
     data = _standardise(outcomes, intervals, prior_rows)
     last = ndtri(1.0 / (_SAMPLES * max(data.total, 1.0))) * np.array([1.0, -1.0])
@@ -165,7 +182,72 @@ def solve_pit(outcomes: Points, intervals: Points, prior_rows: float = 2.0) -> P
             break
     whole = _with_outer_lines(smooth, data, ends, prior_rows)
     left, right = whole.left / data.factor, whole.right / data.factor
-    return PiecewiseMap(data.shift + data.factor * whole.edges, whole.heights, left, right)
+    edges = data.shift + data.factor * whole.edges
+    learnt = PiecewiseMap(edges, whole.heights, left, right)
+    return _as_wide_as_base(learnt, outcomes, intervals, ends_of_support)
+
+
+def _as_wide_as_base(
+    learnt: PiecewiseMap, outcomes: Points, intervals: Points, ends: Ends
+) -> PiecewiseMap:
+    """Return the map that is no steeper than the base where next to no outcome was followed.
+
+    Beyond the ends of the support nothing is followed, nor asked.
+    """
+    z, (low, t_low, high, t_high) = outcomes.values[0], intervals.values
+    weights = np.concatenate([outcomes.weights, intervals.weights])
+    if (np.isinf(high) & ~np.isclose(t_low, ends[1], rtol=_SAME_END, atol=0.0)).any():
+        learnt = _no_steeper_tail(learnt, np.concatenate([z, low]), weights)
+    if (np.isinf(low) & ~np.isclose(t_high, ends[0], rtol=_SAME_END, atol=0.0)).any():
+        mirrored = _no_steeper_tail(_mirrored(learnt), -np.concatenate([z, high]), weights)
+        learnt = _mirrored(mirrored)
+    return learnt
+
+
+def _no_steeper_tail(learnt: PiecewiseMap, reached: Array, weights: Array) -> PiecewiseMap:
+    """Return the map with slopes of at most 1 beyond the place that few rows are known to pass.
+
+    Parameters
+    ----------
+    reached, weights : ndarray of shape (n_rows,)
+        The places that outcomes are known to reach.
+    """
+    order = np.argsort(-reached)
+    passed = np.cumsum(weights[order])
+    few = min(int(np.searchsorted(passed, least_mass(passed[-1]))), len(passed) - 1)
+    last = reached[order[few]]
+    followed = weights[reached >= last].sum()
+    expected = passed[-1] * ndtr(-learnt(np.array([last])))[0]
+    if not np.isfinite(last) or followed >= _FOLLOWED * expected:
+        return learnt
+    for place in (last - 1.0, last, last + 1.0):
+        learnt = _with_edge(learnt, place)
+    beyond = learnt.edges[:-1] >= last
+    left, right = (np.where(beyond, np.minimum(s, 1.0), s) for s in (learnt.left, learnt.right))
+    rises = 0.5 * (left + right) * np.diff(learnt.edges)
+    heights = learnt.heights[0] + np.append(0.0, np.cumsum(rises))
+    return PiecewiseMap(learnt.edges, heights, left, right)
+
+
+def _with_edge(learnt: PiecewiseMap, place: float) -> PiecewiseMap:
+    """Return the same map with an edge at a place."""
+    edges, left, right = learnt.edges, learnt.left, learnt.right
+    if place in edges:
+        return learnt
+    (height,), (slope,) = learnt.image_and_slope(np.array([place]))
+    before = int(np.searchsorted(edges, place))
+    return PiecewiseMap(
+        np.insert(edges, before, place),
+        np.insert(learnt.heights, before, height),
+        np.insert(left, min(before, len(left)), slope),
+        np.insert(right, max(before - 1, 0), slope),
+    )
+
+
+def _mirrored(learnt: PiecewiseMap) -> PiecewiseMap:
+    """Return the map z -> -m(-z)."""
+    edges, heights = -learnt.edges[::-1], -learnt.heights[::-1]
+    return PiecewiseMap(edges, heights, learnt.right[::-1], learnt.left[::-1])
 
 
 def _with_outer_lines(
