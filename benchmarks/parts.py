@@ -116,7 +116,7 @@ SLOPE = 1e-4  # instead of the smallest slope
 PARTS = {
     "start": Part(
         "scales or PIT-recalibrates the base first, where that is worth its parameters",
-        ((gp_steps, "choose_start", lambda outcomes, intervals: IDENTITY),),
+        ((gp_steps, "choose_start", lambda outcomes, intervals, ends: IDENTITY),),
     ),
     "tails": Part(
         "makes tails beyond all outcomes no heavier than a Pareto tail",

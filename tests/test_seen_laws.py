@@ -170,6 +170,55 @@ def test_the_share_of_zeros_is_learnt(name):
     assert abs(probability.mean() - seen.mean()) < 4 * error
 
 
+@pytest.mark.parametrize("share", [0.03, 0.1])
+@pytest.mark.parametrize("side", [1.0, -1.0])
+@pytest.mark.parametrize("name", ["pit", "isotonic", "gpc"])
+def test_a_code_far_below_all_outcomes_leaves_others_as_they_are(name, side, share):
+    """As -999 for what is missing: it keeps its share, and all others theirs."""
+    rng = np.random.default_rng(14)
+    x = rng.normal(size=2000)
+    y = side * (x + rng.gumbel(size=2000) - 0.577)
+    n_codes = int(share * 2000)
+    y[:n_codes] = -999.0 * side
+    dist = Normal(side * x, np.full(2000, 1.5))
+
+    calibrated = regcal.get_calibrator(name).fit(dist, y).transform(dist)
+
+    points = np.quantile(y[n_codes:], [0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98])
+    expected = (y[:, np.newaxis] <= points).mean(axis=0)
+    assert_allclose(calibrated.cdf(points[np.newaxis, :]).mean(axis=0), expected, atol=0.02)
+    assert_allclose(calibrated.mass(-999.0 * side).mean(), share, atol=0.005)
+
+
+@pytest.mark.parametrize("name", ["pit", "isotonic", "gpc", "gp-density"])
+def test_zeros_far_below_all_others_have_their_share(name, rng):
+    """Three of ten rows are at zero, and all others about 300."""
+    y = np.where(np.arange(600) % 10 < 3, 0.0, 300.0 + 1.5 * rng.normal(size=600))
+    dist = Normal(np.full(600, y.mean()), np.full(600, y.std()))
+
+    calibrated = regcal.get_calibrator(name).fit(dist, y).transform(dist[:1])
+
+    points = np.quantile(y, [0.35, 0.5, 0.75, 0.9])
+    expected = [[0.35, 0.5, 0.75, 0.9]]
+    assert_allclose(calibrated.cdf(points[np.newaxis, :]), expected, atol=0.04)
+    assert_allclose(calibrated.mass(0.0), 0.3, atol=0.01)
+
+
+@pytest.mark.parametrize("name", ["pit", "isotonic", "gpc"])
+def test_codes_on_both_sides_have_their_shares(name, rng):
+    """One in 25 rows is at -999, and one in ten at 10 000."""
+    x = rng.normal(size=500)
+    y = x + rng.normal(size=500)
+    y[:20], y[20:70] = -999.0, 1e4
+    dist = Normal(x, np.full(500, 1.5))
+
+    calibrated = regcal.get_calibrator(name).fit(dist, y).transform(dist)
+
+    masses = [calibrated.mass(-999.0).mean(), calibrated.mass(1e4).mean()]
+    assert_allclose(masses, [0.04, 0.1], atol=0.01)
+    assert_allclose(calibrated.cdf(np.median(y)).mean(), 0.5, atol=0.04)
+
+
 @pytest.mark.parametrize("name", ["scale", "pit", "e-beta", "gpc", "gp-density"])
 def test_censored_rows_teach_what_happened_after(name):
     """With half of the rows censored, scores are nearer to those of all than to none."""

@@ -8,7 +8,7 @@ import scipy.stats
 from numpy.testing import assert_allclose
 from scipy.special import ndtri
 
-from regcal import Normal, PITCalibrator, ScaleCalibrator, get_calibrator, log_score
+from regcal import Normal, Outcomes, PITCalibrator, ScaleCalibrator, get_calibrator, log_score
 from regcal.calibrators.agreement import DisagreementWarning
 
 BASELINES = {
@@ -104,6 +104,37 @@ def test_pit_finds_the_spread_of_bases_that_are_far_too_wide(wide, n_rows):
     found = PITCalibrator().fit(dist, y).transform(dist[:1]).ppf([[0.05, 0.95]])
 
     assert_allclose(found, [[-1.645, 1.645]], rtol=0.15)
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+@pytest.mark.parametrize("name", ["pit", "gpc"])
+def test_a_tail_that_next_to_nobody_was_followed_to_is_no_thinner_than_the_base(name, side):
+    """Four of five rows are censored, those that last longest first."""
+    rng = np.random.default_rng(2)
+    middle = rng.uniform(2.0, 6.0, 800)
+    time, until = middle * rng.weibull(1.5, 800), rng.exponential(1.5, 800)
+    censored = Outcomes.right_censored if side > 0 else Outcomes.left_censored
+    seen = censored(side * np.minimum(time, until), observed=time <= until)
+    dist = Normal(side * middle, np.full(800, 3.0))
+
+    calibrated = get_calibrator(name).fit(dist, seen).transform(dist)
+
+    assert log_score(side * time, calibrated).mean() > log_score(side * time, dist).mean()
+    beyond = calibrated.sf(7.5) if side > 0 else calibrated.cdf(-7.5)
+    assert_allclose(beyond.mean(), (time > 7.5).mean(), atol=0.06)
+
+
+def test_rows_that_are_all_censored_at_one_time_leave_the_tail_to_the_base():
+    """After an hour nobody is looked at, and six of seven go on."""
+    rng = np.random.default_rng(6)
+    middle = rng.uniform(2.0, 6.0, 800)
+    time = middle * rng.weibull(1.5, 800)
+    seen = Outcomes.right_censored(np.minimum(time, 1.2), observed=time <= 1.2)
+    dist = Normal(middle, np.full(800, 3.0))
+
+    calibrated = PITCalibrator().fit(dist, seen).transform(dist)
+
+    assert log_score(time, calibrated).mean() > log_score(time, dist).mean() - 0.05
 
 
 def test_smooth_pit_gains_on_new_rows_and_keeps_what_is_right(rng):

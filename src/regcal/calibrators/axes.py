@@ -50,9 +50,10 @@ class MapAxes(WithoutCaches):
                 "Calibrate with rows whose outcomes differ."
             )
             raise ValueError(msg)
-        extra = _MARGIN * (targets.high - targets.low)
+        first, last = targets.near
+        extra = _MARGIN * (last - first)
         ends = low, high = targets.support.ends
-        widened = targets.low - extra, targets.high + extra
+        widened = first - extra, last + extra
         range_seen = max(widened[0], low), min(widened[1], high)
         if range_seen[0] == range_seen[1]:  # two values, both of them ends, meet at one place
             range_seen = widened

@@ -482,7 +482,7 @@ class DensityCalibrator(ProcessCalibrator):
         self.prior_ = IdentityPrior()
         self.axes_ = self.prior_.axes(observed.targets)
         outcomes, intervals, paths = observed.points
-        self.start_ = self.prior_.start(outcomes, intervals)
+        self.start_ = self.prior_.start(outcomes, intervals, observed.targets.support.ends)
         points = on_paths(paths, self.start_, self.axes_)
         barrier, further = (
             barrier_points(observed.rows, shares, self.start_, self.axes_)

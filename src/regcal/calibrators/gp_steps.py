@@ -21,6 +21,7 @@ from regcal.calibrators.held_out import HeldOut
 from regcal.calibrators.start import choose_start
 from regcal.calibrators.targets import Targets
 from regcal.distributions import Transformed
+from regcal.ends import Ends
 from regcal.gp import (
     EvidenceSearch,
     FittedProcess,
@@ -90,9 +91,9 @@ class IdentityPrior:
         """Return axes along which the targets look most normal."""
         return MapAxes.around(targets)
 
-    def start(self, outcomes: Points, intervals: Points) -> ProbitMap:
+    def start(self, outcomes: Points, intervals: Points, ends_of_support: Ends) -> ProbitMap:
         """Return PIT recalibration, a scale or the identity."""
-        return choose_start(outcomes, intervals)
+        return choose_start(outcomes, intervals, ends_of_support)
 
     def mean(self, u: Array) -> Array:
         """Return the base's probability on the scale of the link."""
@@ -159,7 +160,7 @@ class FlatPrior:
         """Return axes along which targets are seen as they are, as in the paper."""
         return MapAxes.around(targets, LINEAR)
 
-    def start(self, outcomes: Points, intervals: Points) -> ProbitMap:
+    def start(self, outcomes: Points, intervals: Points, ends_of_support: Ends) -> ProbitMap:
         """Return the identity."""
         return IDENTITY
 

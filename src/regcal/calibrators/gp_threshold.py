@@ -221,7 +221,7 @@ class GPCalibrator(ProcessCalibrator):
         self.prediction_thresholds_ = None
         if self.prediction_thresholds is not None:
             self.prediction_thresholds_ = observed.targets.thresholds(self.prediction_thresholds)
-        self.start_ = self.prior_.start(outcomes, intervals)
+        self.start_ = self.prior_.start(outcomes, intervals, observed.targets.support.ends)
         known = started_pairs(pairs, self.start_)
         earlier = earlier_process(observed)
         fitted = (self.thresholds_, self.axes_, self.prior_, self.kernel, earlier)

@@ -26,7 +26,6 @@ from regcal.calibrators.labels import expected_below, known_below, learn_labels
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.smoothing import BANDWIDTHS, Bandwidths, Smoothing
 from regcal.calibrators.start import choose_start
-from regcal.calibrators.support import Support
 from regcal.calibrators.targets import Targets, power_of_two
 from regcal.calibrators.thresholds import dense_thresholds
 from regcal.covariates import Covariates
@@ -282,7 +281,7 @@ class IsotonicCalibrator(Calibrator):
             thresholds = dense_thresholds(targets, int(self.thresholds))
         else:
             thresholds = targets.thresholds(self.thresholds)
-        low, high = targets.axis(np.array([targets.low, targets.high]))
+        low, high = targets.axis(np.array(targets.near))
         width = power_of_two((high - low) / _CELLS)
         indices = _INDICES if self.index == "auto" else (self.index,)
         return (
@@ -294,8 +293,8 @@ class IsotonicCalibrator(Calibrator):
     def _solve(self, observed: Observed) -> None:
         outcomes, intervals, *points = observed.points
         indices = [cast(IndexCoordinates, one) for one in observed.coordinates[2:]]
-        start = choose_start(outcomes, intervals)
-        smoothing = _smoothing(indices[0], observed.targets.support)
+        start = choose_start(outcomes, intervals, observed.targets.support.ends)
+        smoothing = _smoothing(indices[0], observed.targets)
         choices = BANDWIDTHS if self.bandwidth is None else _checked_bandwidth(self.bandwidth)
         which, widths = choose_smoothing(smoothing, indices, choices, observed.rows, start)
         index, known = indices[which], points[which]
@@ -317,11 +316,14 @@ class IsotonicCalibrator(Calibrator):
         return Segmented(base, self.thresholds_, self.table_, uniform=True)
 
 
-def _smoothing(index: IndexCoordinates, support: Support) -> Smoothing:
+def _smoothing(index: IndexCoordinates, targets: Targets) -> Smoothing:
     """Return what spreads masses over segments, on their axis."""
+    support = targets.support
     low, high = index.axis(np.array(support.ends))
     edges = index.axis(index.thresholds)
-    return Smoothing(edges, support.step > 0, (float(low), float(high)))
+    # what lies between all others and an end that is far from them is left as it is
+    far = int(targets.near[0] > targets.low), int(targets.near[1] < targets.high)
+    return Smoothing(edges, support.step > 0, (float(low), float(high)), far)
 
 
 def isotonic_masses(points: Points, coordinates: IndexCoordinates) -> tuple[Array, Array]:

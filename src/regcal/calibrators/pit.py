@@ -6,7 +6,7 @@ from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
-from scipy.special import log_ndtr, ndtri, ndtri_exp
+from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
 from regcal._validation import Array
 from regcal._weighted import all_equal
@@ -15,7 +15,7 @@ from regcal.calibrators.held_out import without_last_digits
 from regcal.calibrators.observed import Observed
 from regcal.calibrators.probit import ProbitCalibrator
 from regcal.calibrators.scale import FARTHEST, bounded_middles, prior_square, solve_scale
-from regcal.ends import least_mass
+from regcal.ends import WHOLE_LINE, Ends, least_mass
 from regcal.gp import DenseDesign, IntervalTerm
 from regcal.maps import PiecewiseMap
 
@@ -36,6 +36,27 @@ _FARTHEST = 20.0
 # (loans).
 _SAMPLES = 50.0
 _ENOUGH = 1e-4  # of a place
+
+# Beyond the place that fewer rows are known to pass than make a mass, a map is no steeper than the
+# base if these are less than this share of those that it expects there: the others were censored
+# before, often where outcomes are spread more. Weibull outcomes, 79 % of 800 censored, ten samples:
+# log score -2.73 without it, below the base's in eight, -2.34 with it; if all were censored at one
+# time -7.7 and -2.33. A base that is three times too wide loses 0.20 nats.
+_FOLLOWED = 0.2
+
+# Means of equal targets differ by as much.
+_SAME_END = 1e-9
+
+# Outcomes are far from all others if nothing lies between them for so many ranges of the others: no
+# slope between knots falls to next to nothing, and rises again. A mass of 3 % that is 1000 spreads
+# away: it got 0.000, and others were up to 0.05 off.
+_LEAST_GAP = 0.5
+
+# Images of the others' map between which its mixture with such a mass is nearly straight.
+_IMAGES = np.linspace(-6.0, 6.0, 61)
+
+# No map is flatter by more than this.
+_FLATTEST = 1e-12
 
 # More outcomes than this are merged: their neighbours are next to equal.
 _MAX_POINTS = 10_000
@@ -97,7 +118,7 @@ class PITCalibrator(ProbitCalibrator):
     The smooth map is a curve on the probit scale whose slope is linear between a few knots. It
     maximises the likelihood of the outcomes together with that of pseudo-rows which pull it
     towards a straight line, and the line towards the identity. Beyond the outer knots it is
-    straight.
+    straight. Where nearly all outcomes were censored before, it is no steeper than the base.
 
     Parameters
     ----------
@@ -142,13 +163,78 @@ class PITCalibrator(ProbitCalibrator):
     def _solve(self, observed: Observed) -> None:
         outcomes, intervals = observed.points
         if self.smooth:
-            self.map_ = solve_pit(outcomes, intervals, self.prior_rows)
+            self.map_ = solve_pit(
+                outcomes, intervals, self.prior_rows, observed.targets.support.ends
+            )
         else:
             self.map_ = solve_empirical_pit(outcomes, intervals)
 
 
-def solve_pit(outcomes: Points, intervals: Points, prior_rows: float = 2.0) -> PiecewiseMap:
-    """Return the smooth map of points in `OutcomeCoordinates` and `IntervalCoordinates`."""
+def solve_pit(
+    outcomes: Points,
+    intervals: Points,
+    prior_rows: float = 2.0,
+    ends_of_support: Ends = WHOLE_LINE,
+) -> PiecewiseMap:
+    """Return the smooth map of points in `OutcomeCoordinates` and `IntervalCoordinates`.
+
+    What lies far beyond all others, as a mass at an end of the support, is no part of their shape.
+    """
+    below, above = (_far_intervals(side, outcomes, intervals) for side in (1.0, -1.0))
+    near = intervals.where(~below & ~above)
+    learnt = _solve_without_gaps(outcomes, near, prior_rows, ends_of_support)
+    (low, _, high, _), weights = intervals.values, intervals.weights
+    total = outcomes.weights.sum() + near.weights.sum()
+    if below.any():
+        learnt = _with_mass_below(learnt, high[below], total, weights[below].sum())
+        total += weights[below].sum()
+    if above.any():
+        mirrored = _mirrored(learnt), -low[above], total, weights[above].sum()
+        learnt = _mirrored(_with_mass_below(*mirrored))
+    return learnt
+
+
+def _far_intervals(side: float, outcomes: Points, intervals: Points) -> np.ndarray:
+    """Return which intervals reach to -inf (or inf) from far below (above) what has two ends."""
+    low, high = intervals.values[[0, 2]] if side > 0 else -intervals.values[[2, 0]]
+    reach, bounded = np.isneginf(low), np.isfinite(low) & np.isfinite(high)
+    others = np.concatenate([side * outcomes.values[0], low[bounded], high[bounded]])
+    if not reach.any() or len(others) == 0 or others.min() == others.max():
+        return np.zeros(len(intervals), dtype=bool)
+    gap = others.min() - high[reach].max()
+    return reach & (gap > _LEAST_GAP * (others.max() - others.min()))
+
+
+def _with_mass_below(
+    learnt: PiecewiseMap, ends: Array, of_others: float, of_mass: float
+) -> PiecewiseMap:
+    """Return the map by which a mass lies below the ends, and all others as was learnt."""
+    # Phi(m(z)) = share + (1 - share) Phi(n(z)), from the tail where probabilities have all digits
+    share, others = (np.log(w / (of_mass + of_others)) for w in (of_mass, of_others))
+    for place in learnt.inverse(_IMAGES):
+        learnt = _with_edge(learnt, place)
+    edges, images = learnt.edges, learnt.heights
+    lower, upper = np.logaddexp(share, others + log_ndtr(images)), others + log_ndtr(-images)
+    mixed = np.where(lower < upper, ndtri_exp(lower), -ndtri_exp(upper))
+    flatter = np.clip(np.exp(others + 0.5 * (mixed**2 - images**2)), _FLATTEST, 1.0)
+    left, right = learnt.left * flatter[:-1], learnt.right * flatter[1:]
+    # next to flat down to the mass, and farther out it falls as before
+    last = min(edges[0], ends[np.isfinite(ends)].min(initial=edges[0])) - 1.0
+    edges = np.append([last - 1.0, last], edges)
+    left, right = (np.append([learnt.left[0], left[0]], slopes) for slopes in (left, right))
+    rises = 0.5 * (left + right) * np.diff(edges)
+    return PiecewiseMap(
+        edges, mixed[0] + np.cumsum(np.append(-rises[:2].sum(), rises)), left, right
+    )
+
+
+def _solve_without_gaps(
+    outcomes: Points,
+    intervals: Points,
+    prior_rows: float,
+    ends_of_support: Ends,
+) -> PiecewiseMap:
+    """Return the smooth map of outcomes and of intervals that are not far from all others."""
     data = _standardise(outcomes, intervals, prior_rows)
     last = ndtri(1.0 / (_SAMPLES * max(data.total, 1.0))) * np.array([1.0, -1.0])
     places = data.places[0]
@@ -165,7 +251,72 @@ def solve_pit(outcomes: Points, intervals: Points, prior_rows: float = 2.0) -> P
             break
     whole = _with_outer_lines(smooth, data, ends, prior_rows)
     left, right = whole.left / data.factor, whole.right / data.factor
-    return PiecewiseMap(data.shift + data.factor * whole.edges, whole.heights, left, right)
+    edges = data.shift + data.factor * whole.edges
+    learnt = PiecewiseMap(edges, whole.heights, left, right)
+    return _as_wide_as_base(learnt, outcomes, intervals, ends_of_support)
+
+
+def _as_wide_as_base(
+    learnt: PiecewiseMap, outcomes: Points, intervals: Points, ends: Ends
+) -> PiecewiseMap:
+    """Return the map that is no steeper than the base where next to no outcome was followed.
+
+    Beyond the ends of the support nothing is followed, nor asked.
+    """
+    z, (low, t_low, high, t_high) = outcomes.values[0], intervals.values
+    weights = np.concatenate([outcomes.weights, intervals.weights])
+    if (np.isinf(high) & ~np.isclose(t_low, ends[1], rtol=_SAME_END, atol=0.0)).any():
+        learnt = _no_steeper_tail(learnt, np.concatenate([z, low]), weights)
+    if (np.isinf(low) & ~np.isclose(t_high, ends[0], rtol=_SAME_END, atol=0.0)).any():
+        mirrored = _no_steeper_tail(_mirrored(learnt), -np.concatenate([z, high]), weights)
+        learnt = _mirrored(mirrored)
+    return learnt
+
+
+def _no_steeper_tail(learnt: PiecewiseMap, reached: Array, weights: Array) -> PiecewiseMap:
+    """Return the map with slopes of at most 1 beyond the place that few rows are known to pass.
+
+    Parameters
+    ----------
+    reached, weights : ndarray of shape (n_rows,)
+        The places that outcomes are known to reach.
+    """
+    order = np.argsort(-reached)
+    passed = np.cumsum(weights[order])
+    few = min(int(np.searchsorted(passed, least_mass(passed[-1]))), len(passed) - 1)
+    last = reached[order[few]]
+    followed = weights[reached >= last].sum()
+    expected = passed[-1] * ndtr(-learnt(np.array([last])))[0]
+    if not np.isfinite(last) or followed >= _FOLLOWED * expected:
+        return learnt
+    for place in (last - 1.0, last, last + 1.0):
+        learnt = _with_edge(learnt, place)
+    beyond = learnt.edges[:-1] >= last
+    left, right = (np.where(beyond, np.minimum(s, 1.0), s) for s in (learnt.left, learnt.right))
+    rises = 0.5 * (left + right) * np.diff(learnt.edges)
+    heights = learnt.heights[0] + np.append(0.0, np.cumsum(rises))
+    return PiecewiseMap(learnt.edges, heights, left, right)
+
+
+def _with_edge(learnt: PiecewiseMap, place: float) -> PiecewiseMap:
+    """Return the same map with an edge at a place."""
+    edges, left, right = learnt.edges, learnt.left, learnt.right
+    if place in edges:
+        return learnt
+    (height,), (slope,) = learnt.image_and_slope(np.array([place]))
+    before = int(np.searchsorted(edges, place))
+    return PiecewiseMap(
+        np.insert(edges, before, place),
+        np.insert(learnt.heights, before, height),
+        np.insert(left, min(before, len(left)), slope),
+        np.insert(right, max(before - 1, 0), slope),
+    )
+
+
+def _mirrored(learnt: PiecewiseMap) -> PiecewiseMap:
+    """Return the map z -> -m(-z)."""
+    edges, heights = -learnt.edges[::-1], -learnt.heights[::-1]
+    return PiecewiseMap(edges, heights, learnt.right[::-1], learnt.left[::-1])
 
 
 def _with_outer_lines(

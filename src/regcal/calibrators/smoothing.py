@@ -55,11 +55,14 @@ class Smoothing(WithoutCaches):
         Whether segments hold values rather than parts of a density.
     ends : tuple of float
         Places of the ends of the support; infinite where there is none.
+    far : tuple of int
+        How many edges at either side are far from all others; nothing is spread into the gap.
     """
 
     edges: Array
     rounded: bool = False
     ends: tuple[float, float] = WHOLE_LINE
+    far: tuple[int, int] = (0, 0)
 
     def kernel_for(self, counts: Array, widths: Bandwidths) -> Array:
         """Return what part of the mass of each segment (rows) goes to each segment (columns).
@@ -90,16 +93,18 @@ class Smoothing(WithoutCaches):
         return {}
 
     def _kernel(self, bandwidth: float) -> Array:
-        kernel = np.eye(len(self.edges) + 1)
-        if len(self.edges) < 3:
+        kernel, first = np.eye(len(self.edges) + 1), self.far[0]
+        edges = self.edges[first : len(self.edges) - self.far[1]]
+        if len(edges) < 3:
             return kernel
-        centres = 0.5 * (self.edges[1:] + self.edges[:-1])
-        width = bandwidth * (self.edges[-1] - self.edges[0])
+        centres = 0.5 * (edges[1:] + edges[:-1])
+        width = bandwidth * (edges[-1] - edges[0])
         inner = np.zeros((len(centres),) * 2)
         for image in self._images(centres):
-            below = ndtr((self.edges[np.newaxis, :] - image[:, np.newaxis]) / width)
+            below = ndtr((edges[np.newaxis, :] - image[:, np.newaxis]) / width)
             inner += np.diff(below, axis=1)
-        kernel[1:-1, 1:-1] = inner / inner.sum(axis=1, keepdims=True)
+        segments = slice(first + 1, first + 1 + len(centres))
+        kernel[segments, segments] = inner / inner.sum(axis=1, keepdims=True)
         return kernel
 
     def _images(self, places: Array) -> tuple[Array, ...]:

@@ -5,12 +5,15 @@ import numpy as np
 from regcal.calibrators.cells import Points
 from regcal.calibrators.pit import solve_pit, without_gross_errors
 from regcal.calibrators.scale import solve_scale
+from regcal.ends import WHOLE_LINE, Ends
 from regcal.gp import log_interval
 from regcal.maps import ProbitMap, log_change
 from regcal.maps.scale import IDENTITY
 
 
-def choose_start(outcomes: Points, intervals: Points) -> ProbitMap:
+def choose_start(
+    outcomes: Points, intervals: Points, ends_of_support: Ends = WHOLE_LINE
+) -> ProbitMap:
     """Return PIT recalibration, a scale or the identity: the first that is worth its parameters.
 
     The price of a parameter is that of the Bayesian information criterion.
@@ -22,7 +25,8 @@ def choose_start(outcomes: Points, intervals: Points) -> ProbitMap:
     if len(outcomes) + len(intervals) == 0:
         return IDENTITY
     outcomes = without_gross_errors(outcomes)
-    scale, pit = solve_scale(outcomes, intervals), solve_pit(outcomes, intervals)
+    scale = solve_scale(outcomes, intervals)
+    pit = solve_pit(outcomes, intervals, ends_of_support=ends_of_support)
     # with less than a row, a parameter is free but no gift
     price = 0.5 * np.log(max(outcomes.weights.sum() + intervals.weights.sum(), 1.0))
 

@@ -40,6 +40,12 @@ _PARTS = 64
 _SPARE = 0.25
 
 
+# An end of the support, such as a code of -999, that lies beyond all others by more than this share
+# of their range counts as if it were there: else thresholds, bandwidths and the box of a map would
+# be laid out for the gap. Nearer ones are as they are.
+_FAR = 0.5
+
+
 def _empty() -> Array:
     return np.empty(0)
 
@@ -203,6 +209,15 @@ class Targets(WithoutCaches):
         inside = (self.values > self.support.low) & (self.values < self.support.high)
         return axis_of_values(self.values[inside], self.weights[inside])
 
+    @cached_property
+    def near(self) -> tuple[float, float]:
+        """The range of outcomes up to where ends of the support would be far from all others."""
+        values = self.values[(self.values > self.support.low) & (self.values < self.support.high)]
+        if len(values) == 0 or values[0] == values[-1]:
+            return self.low, self.high
+        far = _FAR * (values[-1] - values[0])
+        return max(self.low, float(values[0] - far)), min(self.high, float(values[-1] + far))
+
     def _found_ends(self) -> tuple[float, float]:
         """Return ends that outcomes seen exactly pile up at, and no interval lies beyond."""
         low, high = self._ends_of_exact()
@@ -274,7 +289,7 @@ class Targets(WithoutCaches):
 
     def _equally_spaced(self, count: int) -> Array:
         """Return thresholds that are equally spaced on the axis, up to the ends of the support."""
-        thresholds = check_increasing(EqualGrid(count).over(self.low, self.high), "thresholds")
+        thresholds = check_increasing(EqualGrid(count).over(*self.near), "thresholds")
         if not self.support and self.axis.linear:
             return self.past_outcomes(thresholds)
         ends = np.clip(thresholds[[0, -1]], *self.support.ends)

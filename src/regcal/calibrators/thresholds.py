@@ -27,7 +27,7 @@ def dense_thresholds(targets: Targets, count: int) -> Array:
         raise ValueError(msg)
     if targets.low == targets.high:
         targets.thresholds(2)  # refuses them
-    low, high = targets.axis(np.array([targets.low, targets.high]))
+    low, high = targets.axis(np.array(targets.near))
     extra = _MARGIN * (high - low)
     places, step = np.linspace(low - extra, high + extra, count // 2, retstep=True)
     levels = (np.arange(count // 2) + 0.5) / (count // 2)
@@ -36,7 +36,8 @@ def dense_thresholds(targets: Targets, count: int) -> Array:
     at = np.searchsorted(gaps, np.searchsorted(shares, levels * shares[-1]))
     at = gaps[np.unique(np.minimum(at, len(gaps) - 1))]
     between = targets.axis(0.5 * (targets.values[at] + targets.values[at + 1]))
-    places = np.sort(np.concatenate([places, between]))
+    inside = (between >= places[0]) & (between <= places[-1])  # not on the way to a far end
+    places = np.sort(np.concatenate([places, between[inside]]))
     places = places[np.diff(places, prepend=-np.inf) > _CLOSEST * step]
     ends = targets.support.ends
     thresholds = np.clip(targets.axis.inverse(places), *ends)
