@@ -30,6 +30,17 @@ _SMALLEST_TIED_SHARE = 0.05
 # other, in parts of the range, differ in their last digits only.
 OFF_STEP, LAST_DIGITS = 1e-6, 1e-10
 
+# An outcome that is so many ranges of all others from them is a gross error, unless it is one of
+# many. Of a distribution whose tail falls as 1 / y, the largest of any number of rows is so far out
+# once in a hundred times.
+_FARTHEST = 100.0
+_FEW_OF_FEW = 0.25
+
+# What lies beyond all others by more than this share of their range counts as if it were there: an
+# end of the support, such as a code of -999, where places are laid out, and gross errors wherever
+# they are looked at. Else thresholds, bandwidths and the box of a map would be laid out for gaps.
+BEYOND_OTHERS = 0.5
+
 # Two of these are a tie: in one row, a chain may have stayed where it was.
 _FEWEST_TIED = 2
 
@@ -37,6 +48,71 @@ _FEWEST_TIED = 2
 def least_mass(n_rows: float) -> float:
     """Return how many of so many rows share a value that is a point mass."""
     return max(_SMALLEST_SHARE * n_rows, _FEWEST_ROWS)
+
+
+def credible_ends(values: Array, weights: np.ndarray) -> Ends:
+    """Return the ends beyond which outcomes count as if they were there: they are gross errors.
+
+    What lies farther from all values nearer to the middle than 100 times their range is one, if it
+    is fewer rows than make a point mass (of few rows, less than a quarter). It counts as if it were
+    half their range beyond them.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_values,)
+        Distinct values in increasing order.
+    weights : ndarray of shape (n_values,)
+        How many rows have each value.
+
+    Returns
+    -------
+    low, high : float
+        ``-inf`` and ``inf`` where no value is one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regcal.ends import credible_ends
+    >>> credible_ends(np.array([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 1e9]), np.ones(7))
+    (-inf, 7.5)
+    """
+    shares = np.cumsum(weights)
+    few = min(least_mass(shares[-1]), _FEW_OF_FEW * shares[-1])
+    first = int(np.searchsorted(shares, few))
+    last = int(np.searchsorted(shares, shares[-1] - few, side="right"))
+    last = min(last, len(values) - 1)
+    start, end = first, last
+    if values[start] == values[end] or none_gross(
+        values[0], values[-1], values[start], values[end]
+    ):
+        return WHOLE_LINE
+    while (start, end) != (0, len(values) - 1):
+        farthest = _FARTHEST * (values[end] - values[start])
+        if start > 0 and values[start] - values[start - 1] <= farthest:
+            start -= 1
+        elif end < len(values) - 1 and values[end + 1] - values[end] <= farthest:
+            end += 1
+        else:
+            break
+    beyond = BEYOND_OTHERS * (values[end] - values[start])
+    return (
+        float(values[start] - beyond) if start > 0 else -np.inf,
+        float(values[end] + beyond) if end < len(values) - 1 else np.inf,
+    )
+
+
+def none_gross(low: float, high: float, first: float, last: float) -> bool:
+    """Return whether the outermost values are near enough to some others to be no gross errors.
+
+    Parameters
+    ----------
+    low, high : float
+        The outermost values.
+    first, last : float
+        The outermost of some others.
+    """
+    with np.errstate(over="ignore"):
+        return bool(high - low <= _FARTHEST * (last - first))
 
 
 def find_ends(values: Array, weights: np.ndarray) -> Ends:

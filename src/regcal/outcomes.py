@@ -182,6 +182,17 @@ class Outcomes(WithoutCaches):
         """Whether each outcome was seen exactly."""
         return self.lower == self.upper
 
+    def within(self, ends: tuple[float, float]) -> Outcomes:
+        """Return outcomes of which what lies beyond given ends counts as if it were there."""
+        low, high = ends
+        below, above = self.upper < low, self.lower > high
+        if not (below.any() or above.any()):
+            return self
+        exact = self.exact_rows
+        lower = np.where(above | (below & exact), np.clip(self.lower, low, high), self.lower)
+        upper = np.where(below | (above & exact), np.clip(self.upper, low, high), self.upper)
+        return Outcomes.unchecked(lower, upper)
+
     @cached_property
     def values(self) -> Array:
         """A number per row: the outcome, the end that is known, or the middle of two ends.

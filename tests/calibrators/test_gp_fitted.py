@@ -250,11 +250,12 @@ def test_zero_inflated_targets(rng, make):
 
 @pytest.mark.filterwarnings("ignore::regcal.FewRowsWarning")  # of odd weights
 @pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.filterwarnings("ignore::regcal.GrossErrorsWarning")
 @over_maps
 def test_hostile_data_give_valid_distributions(rng, make, data):
     """Whatever the rows, the fit does no harm to them and gives distributions.
 
-    It is silent but for odd weights.
+    It is silent but for odd weights and gross errors.
     """
     dist, y, weights = data(rng)
     cal = make().fit(dist, y, sample_weight=weights)

@@ -101,6 +101,7 @@ def test_pairs_are_drawn_from_rows_with_weight(rng):
 
 @pytest.mark.filterwarnings("ignore::regcal.FewRowsWarning")  # of odd weights
 @pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.filterwarnings("ignore::regcal.GrossErrorsWarning")
 def test_hostile_data_in_the_paper_version(rng, data):
     """The repaired result of the classifier is a distribution, whatever the rows."""
     dist, y, weights = data(rng)

@@ -101,6 +101,7 @@ def test_tails_beyond_all_outcomes_are_those_of_the_recalibrated_base(rng):
 
 @pytest.mark.parametrize("error", [300.0, 1e4, 1e6])
 @pytest.mark.filterwarnings("ignore::regcal.DisagreementWarning")
+@pytest.mark.filterwarnings("ignore::regcal.GrossErrorsWarning")
 def test_one_gross_error_does_not_blur_all_others(rng, error):
     """Bandwidths are those of the other rows."""
     x = rng.uniform(0.0, 10.0, 400)

@@ -50,6 +50,7 @@ def test_a_far_cluster_is_no_gross_error(name, rng):
 
 @pytest.mark.parametrize("name", ["pit", "gpc", "gp-density"])
 @pytest.mark.parametrize("error", [50.0, -1e6])
+@pytest.mark.filterwarnings("ignore::regcal.GrossErrorsWarning")
 def test_one_gross_error_leaves_the_tails_to_all_others(name, error):
     """One of 600 outcomes does not make the tail on its side wide."""
     y = ndtri((np.arange(600) + 0.5) / 600)
@@ -65,6 +66,7 @@ def test_one_gross_error_leaves_the_tails_to_all_others(name, error):
 
 @pytest.mark.parametrize("name", ["scale", "pit"])
 @pytest.mark.parametrize("n_rows", [60, 600])
+@pytest.mark.filterwarnings("ignore::regcal.GrossErrorsWarning")
 def test_one_gross_error_leaves_counts_alone(name, n_rows):
     """Counts are intervals, and none of them counts for more than a density would."""
     rng = np.random.default_rng(0)

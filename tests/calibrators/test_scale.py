@@ -35,6 +35,7 @@ def test_prior_rows_do_not_outweigh_many_rows_of_a_base_that_is_far_too_wide(y, 
 
 @pytest.mark.parametrize("n_rows", [5, 12, 20, 200])
 @pytest.mark.parametrize("error", [1e3, 1e9])
+@pytest.mark.filterwarnings("ignore::regcal.GrossErrorsWarning")
 def test_one_gross_error_at_most_doubles_the_factor(n_rows, error):
     """Of few rows it counts for less than of many."""
     y = np.append(normal_quantiles(n_rows - 1), 0.0)

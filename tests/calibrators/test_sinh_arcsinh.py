@@ -76,6 +76,7 @@ def test_intervals_count_with_their_probability(rng):
     assert_allclose([own.shift, np.log(own.factor)], best, atol=1e-3)
 
 
+@pytest.mark.filterwarnings("ignore::regcal.GrossErrorsWarning")
 def test_pull_to_the_identity_and_gross_errors(rng):
     """Many prior rows leave all as it is, and one outlier moves the middle little."""
     y = rng.normal(size=30)

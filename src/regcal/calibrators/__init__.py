@@ -1,6 +1,10 @@
 """Calibrators: Distribution in, Distribution out."""
 
-from regcal.calibrators.agreement import DisagreementWarning, RoundedOutcomesWarning
+from regcal.calibrators.agreement import (
+    DisagreementWarning,
+    GrossErrorsWarning,
+    RoundedOutcomesWarning,
+)
 from regcal.calibrators.auto import AutoCalibrator, CandidateScore
 from regcal.calibrators.base import (
     Calibrator,
@@ -36,6 +40,7 @@ __all__ = [
     "DisagreementWarning",
     "FewRowsWarning",
     "GPCalibrator",
+    "GrossErrorsWarning",
     "IdentityCalibrator",
     "ImpossibleOutcomesWarning",
     "IsotonicCalibrator",

@@ -14,6 +14,8 @@ from regcal.calibrators.support import Support
 from regcal.calibrators.targets import Targets
 from regcal.calibrators.thresholds import lengths_around, points_over
 from regcal.distributions import Distribution
+from regcal.ends import WHOLE_LINE
+from regcal.outcomes import Outcomes
 
 # So many rows are looked at.
 _N_ROWS = 100
@@ -56,6 +58,22 @@ class DisagreementWarning(UserWarning):
     >>> with warnings.catch_warnings():  # to be stopped by it
     ...     warnings.simplefilter("error", regcal.DisagreementWarning)
     ...     scale = regcal.get_calibrator("scale").fit(regcal.Normal([0.0, 0.0], 1.0), [2.0, -2.0])
+    """
+
+
+class GrossErrorsWarning(UserWarning):
+    """Some outcomes are so far from all others that they count as if they were nearer.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import regcal
+    >>> counts, dist = [3.0, 1.0, 2.0, 5.0, 4.0, 2.0, 3.0, 999999.0], regcal.Normal([3.0] * 8, 1.0)
+    >>> with warnings.catch_warnings():  # they are known
+    ...     warnings.simplefilter("ignore", regcal.GrossErrorsWarning)
+    ...     scale = regcal.get_calibrator("scale").fit(dist, counts)
+    >>> scale.factor_.round(1)
+    np.float64(1.9)
     """
 
 
@@ -189,6 +207,33 @@ def warn_of_disagreement(
             "that these rows are like those to come."
         )
         warnings.warn(msg, DisagreementWarning, stacklevel=stacklevel + 1)
+
+
+def warn_of_gross_errors(outcomes: Outcomes, targets: Targets, stacklevel: int) -> None:
+    """Tell which outcomes count as if they were nearer.
+
+    Parameters
+    ----------
+    outcomes : Outcomes
+        As they were given.
+    targets : Targets
+        All that were learnt from, with the ends beyond which they are not believed.
+    stacklevel : int
+        As for `warnings.warn`.
+    """
+    if targets.credible == WHOLE_LINE:
+        return
+    values, moved = outcomes.values, outcomes.within(targets.credible).values
+    found = np.flatnonzero(values != moved)
+    if len(found):
+        first = found[0]
+        msg = (
+            f"{len(found)} of {len(outcomes)} outcomes looked at are gross errors, farther from "
+            "all others than 100 times the range of these, and too few to be a point mass. They "
+            f"count as if they were nearer: {values[first]:g} as {moved[first]:g}. Correct or "
+            "remove them; if they are real, calibrate on a scale such as that of logarithms."
+        )
+        warnings.warn(msg, GrossErrorsWarning, stacklevel=stacklevel + 1)
 
 
 def warn_of_rounding(targets: Targets, support: Support, stacklevel: int) -> None:

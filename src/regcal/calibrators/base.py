@@ -17,7 +17,11 @@ from sklearn.base import BaseEstimator, clone
 from threadpoolctl import ThreadpoolController
 
 from regcal._inspection import Auditable, FittedCard, check_has_learnt
-from regcal.calibrators.agreement import warn_of_disagreement, warn_of_rounding
+from regcal.calibrators.agreement import (
+    warn_of_disagreement,
+    warn_of_gross_errors,
+    warn_of_rounding,
+)
 from regcal.calibrators.cells import Coordinates
 from regcal.calibrators.few_rows import warn_of_odd_weights
 from regcal.calibrators.held_out import HeldOut
@@ -295,6 +299,7 @@ class Calibrator(FittedCard, Auditable, BaseEstimator, ABC):
         self.warn_of_impossible(n_possible, observed.n_rows, stacklevel=4)
         self._learn(observed)
         warn_of_odd_weights(observed.n_rows, observed.targets.weights, stacklevel=3)
+        warn_of_gross_errors(observed.outcomes_at_hand, observed.targets, stacklevel=3)
         warn_of_rounding(observed.targets, self.support_, stacklevel=3)
         self.warn_of_disagreement(rows, observed.targets, stacklevel=4)
         return self

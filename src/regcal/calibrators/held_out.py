@@ -16,7 +16,7 @@ from regcal.covariates import Covariates
 from regcal.distributions import Distribution, Quantiles, as_distribution, concatenate
 from regcal.distributions.alike import read, readings_of, row_keys, says_the_same
 from regcal.distributions.stacked import joined
-from regcal.ends import least_mass
+from regcal.ends import Ends, least_mass
 from regcal.outcomes import Outcomes, check_outcomes
 
 # So many rows are kept.
@@ -229,6 +229,11 @@ class HeldOut(WithoutCaches):
         part = replace(self, seen=support.seen(self.seen))
         same = np.array_equal(part.y, self.y)
         return self._with_known(part, slice(None)) if same else part
+
+    def within(self, ends: Ends) -> "HeldOut":
+        """Return the rows with outcomes of which none lies beyond given ends."""
+        seen = self.seen.within(ends)
+        return self if seen is self.seen else replace(self, seen=seen)
 
     def counted(self) -> "HeldOut":
         """Return the rows whose weight is not 0."""

@@ -111,7 +111,7 @@ class Observed(WithoutCaches):
         if self._made_of_all:
             return self.layout  # with its axis, if that has been chosen
         if self.fixed:
-            return replace(self._targets, support=self.layout.support)
+            return self._targets.seen_through(self.layout.support, None)
         return self._with_support(self._targets)
 
     @property
@@ -120,13 +120,18 @@ class Observed(WithoutCaches):
 
     @cached_property
     def rows_as_given(self) -> HeldOut:
-        """The rows that are kept, with weights of what they stand for."""
-        return self._sample.all()
+        """The rows that are kept, with weights of what they stand for, without gross errors."""
+        return self._sample.all().within(self.targets.credible)
 
     @property
     def rows_at_hand(self) -> HeldOut:
-        """All rows as they were given if they are still there, else those that are kept."""
-        return self._sample.at_hand
+        """All rows, without gross errors, if they are still there, else those that are kept."""
+        return self._sample.at_hand.within(self.targets.credible)
+
+    @property
+    def outcomes_at_hand(self) -> Outcomes:
+        """What was seen of the rows at hand, with gross errors as they were given."""
+        return self._sample.at_hand.seen
 
     @cached_property
     def rows(self) -> HeldOut:
@@ -179,7 +184,7 @@ class Observed(WithoutCaches):
         """All rows, seen through the support, while none has been counted."""
         if not self._waiting.parts:
             return self.rows
-        return self._waiting.all().through(self.targets.support)
+        return self._waiting.all().within(self.targets.credible).through(self.targets.support)
 
     def _counted(self) -> Observed:
         """Return the same with rows that wait in cells, for the outcomes so far."""
@@ -231,7 +236,7 @@ class Observed(WithoutCaches):
             return Observed(self.calibrator)
         faded = copy.copy(self._counted())  # without what was derived
         faded._sample = self._sample.faded(factor)
-        rows = faded.rows_as_given
+        rows = faded._sample.all()
         share = factor * self.total_weight / rows.weights.sum()
         faded._targets = Targets.of_outcomes(rows.seen, share * rows.weights)
         faded.fixed = False
@@ -289,7 +294,8 @@ class Observed(WithoutCaches):
         earlier = self.layout
         self._lay_out()
         if self.layout is not earlier:
-            self._cells = self._moved(earlier, self.layout, before.all())
+            known = before.all().within(self.targets.credible)
+            self._cells = self._moved(earlier, self.layout, known)
         self._count(rows)
         return self
 
@@ -388,7 +394,7 @@ class Observed(WithoutCaches):
 
     def _count(self, rows: HeldOut) -> None:
         assert self._cells is not None
-        rows = rows.through(self.layout.support)
+        rows = rows.within(self.targets.credible).through(self.layout.support)
         self._n_possible += rows.n_possible
         self._cells = tuple(cells.counted(rows) for cells in self._cells)
 

@@ -13,7 +13,17 @@ from regcal._caching import WithoutCaches
 from regcal._validation import Array, check_increasing, check_weights
 from regcal._weighted import all_equal
 from regcal.calibrators.support import UNBOUNDED, Support
-from regcal.ends import LAST_DIGITS, find_ends, given_ends, given_step
+from regcal.ends import (
+    BEYOND_OTHERS,
+    LAST_DIGITS,
+    WHOLE_LINE,
+    Ends,
+    credible_ends,
+    find_ends,
+    given_ends,
+    given_step,
+    none_gross,
+)
 from regcal.grids import EqualGrid, make_thresholds
 from regcal.maps import Axis
 from regcal.maps.axis import axis_of_values
@@ -28,6 +38,9 @@ _FEW_VALUES = 64
 # More distinct outcomes than this are merged in cells, whose width is a power of two.
 _MAX_VALUES = 2**14
 
+# So many of many outcomes tell whether any can be a gross error.
+_SOME = 4096
+
 # Cells so many times narrower tell whether there are more.
 _NARROWER = 16
 
@@ -38,12 +51,6 @@ _PARTS = 64
 # How far outcomes may leave the range for which thresholds were laid out, as a share of it, before
 # they are laid out anew; see `Targets.suits`.
 _SPARE = 0.25
-
-
-# An end of the support, such as a code of -999, that lies beyond all others by more than this share
-# of their range counts as if it were there: else thresholds, bandwidths and the box of a map would
-# be laid out for the gap. Nearer ones are as they are.
-_FAR = 0.5
 
 
 def _empty() -> Array:
@@ -80,6 +87,8 @@ class Targets(WithoutCaches):
         below the other.
     support : Support
         Through what outcomes are seen.
+    credible : pair of float
+        Outcomes beyond are gross errors, and count as if they were there.
     told_axis : Axis, optional
         Along which maps see them, instead of the axis that suits them best.
 
@@ -102,6 +111,7 @@ class Targets(WithoutCaches):
     smallest_upper: float = np.inf
     largest_lower: float = -np.inf
     support: Support = UNBOUNDED
+    credible: Ends = WHOLE_LINE
     told_axis: Axis | None = None
 
     @classmethod
@@ -119,15 +129,18 @@ class Targets(WithoutCaches):
         exact = weights if outcomes.exact_rows.all() else weights * outcomes.exact_rows
         ends = low, high = float(y.min()), float(y.max())
         inner = (float(outcomes.upper.min()), float(outcomes.lower.max()))
-        step = power_of_two((high - low) / _MAX_VALUES)
-        cells = _cells_if_many(y, low, step)
+        between = first, last = _credible_ends_of_many(y, weights)
+        near = y if between == WHOLE_LINE else np.clip(y, first, last)
+        step = _width_of_cells(max(low, first), min(high, last))
+        cells = _cells_if_many(near, max(low, first), step)
         if cells is None:
             values, totals = _merged(y, (weights, exact))
             known = (*_outermost_values(values, totals[1]), *inner)
             return cls._in_cells(values, totals, 0.0, ends, known)
-        values, totals = _in_given_cells(y, (weights, exact), cells)
+        values, totals = _in_given_cells(near, (weights, exact), cells)
         outermost = _outermost_rows(y, exact, cells)
-        return cls(values, totals[0], low, high, step, totals[1], *outermost, *inner)
+        known = (*outermost, *inner)
+        return cls(values, totals[0], low, high, step, totals[1], *known, credible=between)
 
     @classmethod
     def _in_cells(
@@ -137,15 +150,19 @@ class Targets(WithoutCaches):
         step: float,
         ends: tuple[float, float],
         known: tuple[Array, Array, float, float],
+        credible: Ends = WHOLE_LINE,
     ) -> Self:
         """Return targets whose values are merged in cells if there are too many."""
         low, high = ends
         if step > 0 or len(values) > _MAX_VALUES:
-            step = power_of_two((high - low) / _MAX_VALUES)
+            first, last = credible_ends(*_merged(values, (totals[0],)))
+            credible = first, last = max(first, credible[0]), min(last, credible[1])
+            values = np.clip(values, first, last)
+            step = max(step, _width_of_cells(max(low, first), min(high, last)))
             cells = np.floor(values / step)
             cells -= cells.min()
             values, totals = _in_given_cells(values, (totals[0], totals[1]), cells.astype(np.intp))
-        return cls(values, totals[0], low, high, step, totals[1], *known)
+        return cls(values, totals[0], low, high, step, totals[1], *known, credible=credible)
 
     def merge(self, other: Targets) -> Targets:
         """Return the targets of both sets of rows."""
@@ -170,7 +187,20 @@ class Targets(WithoutCaches):
             min(self.smallest_upper, other.smallest_upper),
             max(self.largest_lower, other.largest_lower),
         )
-        return self._in_cells(values, totals, step, ends, (*outermost, *inner))
+        known = (*outermost, *inner)
+        return self._in_cells(values, totals, step, ends, known, self._believed_by(other))
+
+    def _believed_by(self, other: Targets) -> Ends:
+        """Return the ends beyond which outcomes of both were moved already, if any were."""
+        both = (self, other)
+        if all(one.credible == WHOLE_LINE for one in both):
+            return WHOLE_LINE
+        low = min(max(one.low, one.credible[0]) for one in both)
+        high = max(min(one.high, one.credible[1]) for one in both)
+        return (
+            low if any(np.isfinite(one.credible[0]) for one in both) else -np.inf,
+            high if any(np.isfinite(one.credible[1]) for one in both) else np.inf,
+        )
 
     def seen_through(self, support: Any, step: Any) -> Targets:
         """Return the same with the support that the parameters of a calibrator ask for.
@@ -185,13 +215,16 @@ class Targets(WithoutCaches):
             values still count as rounded, since a density at a lattice has no meaning.
         """
         if isinstance(support, Support):
-            return replace(self, support=support)
+            return replace(self._believed(support.step, support), support=support)
         told_step, told_ends = given_step(step), given_ends(support)
-        width = self._found_step() if told_step is None else told_step
+        told = Support(*(told_ends or WHOLE_LINE))
+        inner = self._without(self._credible_ends(told))
+        width = inner._found_step() if told_step is None else told_step
         exact = np.array_equal(self.exact, self.weights)
-        few = len(self._gaps) < _FEW_VALUES and exact
-        lattice = self._found_step() if width == 0 and few else 0.0
-        ends = self._found_ends() if told_ends is None else told_ends
+        few = len(inner._gaps) < _FEW_VALUES and exact
+        lattice = inner._found_step() if width == 0 and few else 0.0
+        believed = self._believed(width or lattice, told)
+        ends = believed._found_ends() if told_ends is None else told_ends
         wanted = Support(
             *ends,
             step=width or lattice,
@@ -199,7 +232,52 @@ class Targets(WithoutCaches):
             bare_low=not exact and -np.inf < ends[0] < self.smallest_upper,
             bare_high=not exact and self.largest_lower < ends[1] < np.inf,
         )
-        return replace(self, support=wanted)
+        return replace(believed, support=wanted)
+
+    def _credible_ends(self, told: Support) -> Ends:
+        """Return the ends beyond which outcomes are gross errors, unless they lie at told ends."""
+        inside = (self.values > told.low) & (self.values < told.high)
+        if not inside.any():
+            return self.credible
+        low, high = credible_ends(self.values[inside], self.weights[inside])
+        return max(low, self.credible[0]), min(high, self.credible[1])
+
+    def _without(self, ends: Ends) -> Targets:
+        """Return the outcomes between some ends alone."""
+        inside = (self.values > ends[0]) & (self.values < ends[1])
+        if inside.all():
+            return self
+        values = self.values[inside]
+        weights, exact = self.weights[inside], self.exact[inside]
+        low, high = float(values[0]), float(values[-1])
+        return replace(self, values=values, weights=weights, exact=exact, low=low, high=high)
+
+    def _believed(self, step: float, told: Support) -> Targets:
+        """Return outcomes of which gross errors count as if they were nearer, at the step."""
+        ends = low, high = self._credible_ends(told)
+        if ends == WHOLE_LINE:
+            return self
+        if step > 0:
+            ends = low, high = (
+                float(step * np.floor(low / step)),
+                float(step * np.ceil(high / step)),
+            )
+        ends = low, high = max(low, told.low), min(high, told.high)
+        values, totals = _merged(np.clip(self.values, low, high), (self.weights, self.exact))
+        lowest, highest = (
+            np.stack([np.clip(one[0], low, high), one[1]]) for one in (self.lowest, self.highest)
+        )
+        return replace(
+            self,
+            values=values,
+            weights=totals[0],
+            exact=totals[1],
+            low=max(self.low, low),
+            high=min(self.high, high),
+            lowest=_outermost(lowest, _no_values(), 1.0),
+            highest=_outermost(highest, _no_values(), -1.0),
+            credible=ends,
+        )
 
     @cached_property
     def axis(self) -> Axis:
@@ -215,7 +293,7 @@ class Targets(WithoutCaches):
         values = self.values[(self.values > self.support.low) & (self.values < self.support.high)]
         if len(values) == 0 or values[0] == values[-1]:
             return self.low, self.high
-        far = _FAR * (values[-1] - values[0])
+        far = BEYOND_OTHERS * (values[-1] - values[0])
         return max(self.low, float(values[0] - far)), min(self.high, float(values[-1] + far))
 
     def _found_ends(self) -> tuple[float, float]:
@@ -351,6 +429,23 @@ def _outermost_rows(y: Array, weights: Array, cells: np.ndarray) -> tuple[Array,
 def power_of_two(width: float) -> float:
     """Return the smallest power of two that is at least `width`; 0 for 0."""
     return float(2.0 ** np.ceil(np.log2(width))) if width > 0 else 0.0
+
+
+def _width_of_cells(low: float, high: float) -> float:
+    """Return the width of cells in which too many values between two ends are merged."""
+    return power_of_two((high - low) / _MAX_VALUES)
+
+
+def _credible_ends_of_many(y: Array, weights: Array) -> Ends:
+    """Return `credible_ends` where so many rows are asked that values may be merged."""
+    if len(y) <= _MAX_VALUES:
+        return WHOLE_LINE
+    # sorting all takes as long as a fit; half of some are nearly always wide enough to tell
+    some = np.sort(y[:: len(y) // _SOME])
+    if none_gross(float(y.min()), float(y.max()), *some[[len(some) // 4, -(len(some) // 4)]]):
+        return WHOLE_LINE
+    values, totals = _merged(y, (weights,))
+    return credible_ends(values, totals[0])
 
 
 def _cells_if_many(y: Array, low: float, step: float) -> np.ndarray | None:

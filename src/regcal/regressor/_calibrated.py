@@ -21,7 +21,7 @@ from regcal._progress import Progress
 from regcal._validation import Array, as_float_array
 from regcal.adapters import check_can_predict, predict_dist
 from regcal.calibrators import AutoCalibrator, Calibrator, calibrator_names, get_calibrator
-from regcal.calibrators.agreement import warn_of_rounding
+from regcal.calibrators.agreement import warn_of_gross_errors, warn_of_rounding
 from regcal.calibrators.base import fitted_copy, given_support, refuse_censoring_beyond
 from regcal.calibrators.few_rows import warn_of_few_rows, warn_of_odd_weights
 from regcal.calibrators.held_out import HeldOut
@@ -334,12 +334,19 @@ class CalibratedRegressorCV(
     def _calibrated(self, models: list[Any], held_out: list[HeldOut]) -> list[CalibratedModel]:
         """Pair the models with calibrators, one per fold or one for all."""
         pooled = HeldOut.joined(held_out)
-        refuse_censoring_beyond(pooled.counted())
-        calibrator = self._resolved_calibrator(pooled)
+        rows = pooled.counted()
+        refuse_censoring_beyond(rows)
+        # of all outcomes, so that no fold has another
+        targets = Targets.of_outcomes(rows.seen, rows.weights).seen_through(*asked_support(self))
+        self.support_ = targets.support
+        warn_of_gross_errors(rows.seen, targets, stacklevel=3)
+        held_out = [part.within(targets.credible) for part in held_out]
+        pooled = pooled.within(targets.credible)
+        calibrator = self._resolved_calibrator(pooled.counted())
         possible = pooled.through(self.support_).n_possible
         warn_of_odd_weights(len(pooled), pooled.weights, stacklevel=3)
         calibrator.warn_of_impossible(possible, len(pooled))
-        warn_of_rounding(Targets.of_outcomes(pooled.seen, pooled.weights), self.support_, 3)
+        warn_of_rounding(targets, self.support_, 3)
         parts = [part.counted() for part in (held_out if self.ensemble_ else [pooled])]
         self._warn_of_constant(parts)
         fitted = Parallel(n_jobs=self.n_jobs)(
@@ -368,15 +375,11 @@ class CalibratedRegressorCV(
             )
             warnings.warn(msg, UserWarning, stacklevel=4)
 
-    def _resolved_calibrator(self, pooled: HeldOut) -> Calibrator:
+    def _resolved_calibrator(self, rows: HeldOut) -> Calibrator:
         named = isinstance(self.calibrator, str)
         calibrator = get_calibrator(self.calibrator) if named else self.calibrator
         if self.verbose and calibrator.get_params(deep=False).get("verbose") == 0:
             calibrator = clone(calibrator).set_params(verbose=self.verbose)
-        rows = pooled.counted()
-        # of all outcomes, so that no fold has another
-        targets = Targets.of_outcomes(rows.seen, rows.weights)
-        self.support_ = targets.seen_through(*asked_support(self)).support
         if rows.constant or not isinstance(calibrator, AutoCalibrator):
             self.__dict__.pop("selection_", None)  # of an earlier fit
             return calibrator
