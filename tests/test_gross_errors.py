@@ -118,9 +118,10 @@ def test_what_may_be_real_is_left_alone():
         [1.0, 2.0],
     ):
         assert credible_ends(*np.unique(values, return_counts=True)) == (-np.inf, np.inf)
-    y = np.append(np.linspace(0.0, 1.0, 100), -999.0)
-    at_end = Targets.of(y).seen_through((-999.0, None), None)
-    assert (at_end.low, at_end.credible) == (-999.0, (-np.inf, np.inf))
+    for n_rows in (100, 20_000):
+        y = np.append(np.linspace(0.0, 1.0, n_rows), [-999.0, -300.0])
+        at_end = Targets.of(y).seen_through((-999.0, None), None)
+        assert (at_end.low, at_end.credible) == (-999.0, (-np.inf, np.inf))
 
 
 @pytest.mark.parametrize("seed", range(20))

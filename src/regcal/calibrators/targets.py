@@ -235,12 +235,13 @@ class Targets(WithoutCaches):
         return replace(believed, support=wanted)
 
     def _credible_ends(self, told: Support) -> Ends:
-        """Return the ends beyond which outcomes are gross errors, unless they lie at told ends."""
+        """Return the ends beyond which outcomes are gross errors; none where told ends have some."""
         inside = (self.values > told.low) & (self.values < told.high)
         if not inside.any():
-            return self.credible
+            return WHOLE_LINE
         low, high = credible_ends(self.values[inside], self.weights[inside])
-        return max(low, self.credible[0]), min(high, self.credible[1])
+        low, high = max(low, self.credible[0]), min(high, self.credible[1])
+        return -np.inf if self.low <= told.low else low, np.inf if self.high >= told.high else high
 
     def _without(self, ends: Ends) -> Targets:
         """Return the outcomes between some ends alone."""
@@ -256,7 +257,7 @@ class Targets(WithoutCaches):
         """Return outcomes of which gross errors count as if they were nearer, at the step."""
         ends = low, high = self._credible_ends(told)
         if ends == WHOLE_LINE:
-            return self
+            return replace(self, credible=ends)
         if step > 0:
             ends = low, high = (
                 float(step * np.floor(low / step)),
