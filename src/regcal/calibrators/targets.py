@@ -235,7 +235,7 @@ class Targets(WithoutCaches):
         return replace(believed, support=wanted)
 
     def _credible_ends(self, told: Support) -> Ends:
-        """Return the ends beyond which outcomes are gross errors; none where told ends have some."""
+        """Return the ends beyond which outcomes are gross errors; none with some at told ends."""
         inside = (self.values > told.low) & (self.values < told.high)
         if not inside.any():
             return WHOLE_LINE
