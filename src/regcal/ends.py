@@ -8,6 +8,7 @@ from regcal._validation import Array, as_float_array
 
 Ends = tuple[float, float]
 WHOLE_LINE: Ends = (-np.inf, np.inf)
+NOTHING: Ends = (np.inf, -np.inf)
 
 # An end is a point mass when this share of all rows lies on it: fewer change no probability that
 # can be told from those of a thousand rows.
@@ -51,7 +52,7 @@ def least_mass(n_rows: float) -> float:
     return max(_SMALLEST_SHARE * n_rows, _FEWEST_ROWS)
 
 
-def credible_ends(values: Array, weights: np.ndarray) -> Ends:
+def credible_ends(values: Array, weights: np.ndarray, foreseen: Ends = NOTHING) -> Ends:
     """Return the ends beyond which outcomes count as if they were there: they are gross errors.
 
     What lies farther from all values nearer to the middle than 100 times their range is one, if it
@@ -64,6 +65,8 @@ def credible_ends(values: Array, weights: np.ndarray) -> Ends:
         Distinct values in increasing order.
     weights : ndarray of shape (n_values,)
         How many rows have each value.
+    foreseen : pair of float
+        The outermost values that were predicted: what lies between them is none.
 
     Returns
     -------
@@ -82,10 +85,11 @@ def credible_ends(values: Array, weights: np.ndarray) -> Ends:
     first = int(np.searchsorted(shares, few))
     last = int(np.searchsorted(shares, shares[-1] - few, side="right"))
     last = min(last, len(values) - 1)
-    start, end = first, last
-    if values[start] == values[end] or none_gross(
-        values[0], values[-1], values[start], values[end]
-    ):
+    if values[first] == values[last]:
+        return WHOLE_LINE
+    start = min(first, int(np.searchsorted(values, foreseen[0])))
+    end = max(last, int(np.searchsorted(values, foreseen[1], side="right")) - 1)
+    if none_gross(values[0], values[-1], values[start], values[end]):
         return WHOLE_LINE
     while (start, end) != (0, len(values) - 1):
         farthest = _FARTHEST * (values[end] - values[start])

@@ -209,7 +209,9 @@ def warn_of_disagreement(
         warnings.warn(msg, DisagreementWarning, stacklevel=stacklevel + 1)
 
 
-def warn_of_gross_errors(outcomes: Outcomes, targets: Targets, stacklevel: int) -> None:
+def warn_of_gross_errors(
+    outcomes: Outcomes, targets: Targets, stacklevel: int, of_model: str = ""
+) -> None:
     """Tell which outcomes count as if they were nearer.
 
     Parameters
@@ -220,6 +222,8 @@ def warn_of_gross_errors(outcomes: Outcomes, targets: Targets, stacklevel: int) 
         All that were learnt from, with the ends beyond which they are not believed.
     stacklevel : int
         As for `warnings.warn`.
+    of_model : str
+        What else there is to say.
     """
     if targets.credible == WHOLE_LINE:
         return
@@ -231,7 +235,7 @@ def warn_of_gross_errors(outcomes: Outcomes, targets: Targets, stacklevel: int) 
             f"{len(found)} of {len(outcomes)} outcomes looked at are gross errors, farther from "
             "all others than 100 times the range of these, and too few to be a point mass. They "
             f"count as if they were nearer: {values[first]:g} as {moved[first]:g}. Correct or "
-            "remove them; if they are real, calibrate on a scale such as that of logarithms."
+            f"remove them; if they are real, calibrate on another scale.{of_model}"
         )
         warnings.warn(msg, GrossErrorsWarning, stacklevel=stacklevel + 1)
 

@@ -47,6 +47,13 @@ _EQUAL_BITS = 24
 # Cells in which to look for equal numbers: of 16 times fewer, one in 16 shares its cell.
 _CELLS = 2**20
 
+# An outcome is foreseen if it is no further out, in probits of its own prediction. One in a million
+# of a model that is right is; what a model is surprised by may be a gross error.
+_FORESEEN = 5.0
+
+# So many of the outermost outcomes are looked at for one that was foreseen: first one alone.
+_OUTERMOST = (1, 64, 4096)
+
 # What is derived of rows whatever their weights.
 _OF_NO_WEIGHT = ("y", "exact", "_at_outcomes", "possible", "distinct")
 
@@ -172,6 +179,23 @@ class HeldOut(WithoutCaches):
         _, low, high = self.intervals
         inside[~self.exact] = low < high
         return inside
+
+    @cached_property
+    def foreseen(self) -> Ends:
+        """The outermost outcomes that are possible by what is predicted of their own rows."""
+        high = self._highest_foreseen(1.0)
+        return -self._highest_foreseen(-1.0), high
+
+    def _highest_foreseen(self, sign: float) -> float:
+        """Return the largest outcome that was foreseen, times the sign; -inf if none of many is."""
+        y = sign * self.y
+        for count in np.minimum(_OUTERMOST, len(y)):
+            outer = np.argpartition(y, len(y) - count)[len(y) - count :]
+            with np.errstate(all="ignore"):  # functions of users may overflow far out
+                near = np.abs(self.dist[outer].probit(self.y[outer])) <= _FORESEEN
+            if near.any():
+                return float(y[outer[near]].max())
+        return -np.inf
 
     @property
     def n_possible(self) -> int:

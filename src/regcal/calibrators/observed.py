@@ -85,7 +85,7 @@ class Observed(WithoutCaches):
     @classmethod
     def all_of(cls, calibrator: Calibrator, rows: HeldOut) -> Self:
         """Return what is observed of rows, of which there are no others."""
-        observed = cls(calibrator, Targets.of_outcomes(rows.seen, rows.weights))
+        observed = cls(calibrator, Targets.of_rows(rows))
         observed._targets = observed.layout
         observed.readings = readings_of(rows.dist)
         if observed.layout.step == 0:
@@ -238,7 +238,7 @@ class Observed(WithoutCaches):
         faded._sample = self._sample.faded(factor)
         rows = faded._sample.all()
         share = factor * self.total_weight / rows.weights.sum()
-        faded._targets = Targets.of_outcomes(rows.seen, share * rows.weights)
+        faded._targets = Targets.of_rows(rows.reweighted(share * rows.weights))
         faded.fixed = False
         if faded._cells is None:
             faded.n_rows = len(rows)
@@ -271,7 +271,7 @@ class Observed(WithoutCaches):
 
     def add_rows(self, rows: HeldOut) -> Self:
         """Add rows that have been checked and will not change."""
-        self._targets = self._targets.merge(Targets.of_outcomes(rows.seen, rows.weights))
+        self._targets = self._targets.merge(Targets.of_rows(rows))
         self.readings = merged((*self.readings, *readings_of(rows.dist)))
         return self._blocks(rows)
 

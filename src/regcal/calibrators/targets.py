@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from regcal.calibrators.support import UNBOUNDED, Support
 from regcal.ends import (
     BEYOND_OTHERS,
     LAST_DIGITS,
+    NOTHING,
     WHOLE_LINE,
     Ends,
     credible_ends,
@@ -28,6 +29,9 @@ from regcal.grids import EqualGrid, make_thresholds
 from regcal.maps import Axis
 from regcal.maps.axis import axis_of_values
 from regcal.outcomes import Outcomes
+
+if TYPE_CHECKING:
+    from regcal.calibrators.held_out import HeldOut
 
 # So many of the outermost distinct values are counted exactly.
 _OUTERMOST = 4
@@ -87,6 +91,8 @@ class Targets(WithoutCaches):
         below the other.
     support : Support
         Through what outcomes are seen.
+    foreseen : pair of float
+        The outermost outcomes that are possible by what was predicted of their own rows.
     credible : pair of float
         Outcomes beyond are gross errors, and count as if they were there.
     told_axis : Axis, optional
@@ -111,6 +117,7 @@ class Targets(WithoutCaches):
     smallest_upper: float = np.inf
     largest_lower: float = -np.inf
     support: Support = UNBOUNDED
+    foreseen: Ends = NOTHING
     credible: Ends = WHOLE_LINE
     told_axis: Axis | None = None
 
@@ -123,24 +130,30 @@ class Targets(WithoutCaches):
         return cls.of_outcomes(outcomes[used], weights[used])
 
     @classmethod
-    def of_outcomes(cls, outcomes: Outcomes, weights: Array) -> Self:
+    def of_rows(cls, rows: HeldOut) -> Self:
+        """Return the targets of rows with positive weights."""
+        return cls.of_outcomes(rows.seen, rows.weights, rows.foreseen)
+
+    @classmethod
+    def of_outcomes(cls, outcomes: Outcomes, weights: Array, foreseen: Ends = NOTHING) -> Self:
         """Return the targets of outcomes with positive weights."""
         y = outcomes.values
         exact = weights if outcomes.exact_rows.all() else weights * outcomes.exact_rows
         ends = low, high = float(y.min()), float(y.max())
         inner = (float(outcomes.upper.min()), float(outcomes.lower.max()))
-        between = first, last = _credible_ends_of_many(y, weights)
+        between = first, last = _credible_ends_of_many(y, weights, foreseen)
         near = y if between == WHOLE_LINE else np.clip(y, first, last)
         step = _width_of_cells(max(low, first), min(high, last))
         cells = _cells_if_many(near, max(low, first), step)
         if cells is None:
             values, totals = _merged(y, (weights, exact))
             known = (*_outermost_values(values, totals[1]), *inner)
-            return cls._in_cells(values, totals, 0.0, ends, known)
+            return cls._in_cells(values, totals, 0.0, ends, known, foreseen)
         values, totals = _in_given_cells(near, (weights, exact), cells)
         outermost = _outermost_rows(y, exact, cells)
         known = (*outermost, *inner)
-        return cls(values, totals[0], low, high, step, totals[1], *known, credible=between)
+        counted = (values, totals[0], low, high, step, totals[1])
+        return cls(*counted, *known, foreseen=foreseen, credible=between)
 
     @classmethod
     def _in_cells(
@@ -150,19 +163,22 @@ class Targets(WithoutCaches):
         step: float,
         ends: tuple[float, float],
         known: tuple[Array, Array, float, float],
+        foreseen: Ends,
         credible: Ends = WHOLE_LINE,
     ) -> Self:
         """Return targets whose values are merged in cells if there are too many."""
         low, high = ends
         if step > 0 or len(values) > _MAX_VALUES:
-            first, last = credible_ends(*_merged(values, (totals[0],)))
+            distinct, (shares,) = _merged(values, (totals[0],))
+            first, last = credible_ends(distinct, shares, foreseen)
             credible = first, last = max(first, credible[0]), min(last, credible[1])
             values = np.clip(values, first, last)
             step = max(step, _width_of_cells(max(low, first), min(high, last)))
             cells = np.floor(values / step)
             cells -= cells.min()
             values, totals = _in_given_cells(values, (totals[0], totals[1]), cells.astype(np.intp))
-        return cls(values, totals[0], low, high, step, totals[1], *known, credible=credible)
+        counted = (values, totals[0], low, high, step, totals[1])
+        return cls(*counted, *known, foreseen=foreseen, credible=credible)
 
     def merge(self, other: Targets) -> Targets:
         """Return the targets of both sets of rows."""
@@ -187,8 +203,12 @@ class Targets(WithoutCaches):
             min(self.smallest_upper, other.smallest_upper),
             max(self.largest_lower, other.largest_lower),
         )
-        known = (*outermost, *inner)
-        return self._in_cells(values, totals, step, ends, known, self._believed_by(other))
+        foreseen = (
+            min(self.foreseen[0], other.foreseen[0]),
+            max(self.foreseen[1], other.foreseen[1]),
+        )
+        told = (*outermost, *inner), foreseen, self._believed_by(other)
+        return self._in_cells(values, totals, step, ends, *told)
 
     def _believed_by(self, other: Targets) -> Ends:
         """Return the ends beyond which outcomes of both were moved already, if any were."""
@@ -215,33 +235,41 @@ class Targets(WithoutCaches):
             values still count as rounded, since a density at a lattice has no meaning.
         """
         if isinstance(support, Support):
-            return replace(self._believed(support.step, support), support=support)
+            believed = self._believed(self._credible_ends(support), support)
+            return replace(believed, support=support)
         told_step, told_ends = given_step(step), given_ends(support)
         told = Support(*(told_ends or WHOLE_LINE))
-        inner = self._without(self._credible_ends(told))
+        credible = self._credible_ends(told)
+        inner = self._without(credible)
         width = inner._found_step() if told_step is None else told_step
         exact = np.array_equal(self.exact, self.weights)
         few = len(inner._gaps) < _FEW_VALUES and exact
         lattice = inner._found_step() if width == 0 and few else 0.0
-        believed = self._believed(width or lattice, told)
-        ends = believed._found_ends() if told_ends is None else told_ends
+        ends = inner._found_ends() if told_ends is None else told_ends
         wanted = Support(
             *ends,
             step=width or lattice,
             smooth=lattice > 0,
-            bare_low=not exact and -np.inf < ends[0] < self.smallest_upper,
-            bare_high=not exact and self.largest_lower < ends[1] < np.inf,
+            bare_low=not exact and -np.inf < ends[0] < inner.smallest_upper,
+            bare_high=not exact and inner.largest_lower < ends[1] < np.inf,
         )
-        return replace(believed, support=wanted)
+        return replace(self._believed(credible, wanted), support=wanted)
 
     def _credible_ends(self, told: Support) -> Ends:
-        """Return the ends beyond which outcomes are gross errors; none with some at told ends."""
+        """Return the ends beyond which outcomes are gross errors.
+
+        Those at a told end are none, and those beyond it are.
+        """
         inside = (self.values > told.low) & (self.values < told.high)
         if not inside.any():
             return WHOLE_LINE
-        low, high = credible_ends(self.values[inside], self.weights[inside])
+        low, high = credible_ends(self.values[inside], self.weights[inside], self.foreseen)
         low, high = max(low, self.credible[0]), min(high, self.credible[1])
-        return -np.inf if self.low <= told.low else low, np.inf if self.high >= told.high else high
+        if self.low <= told.low:
+            low = told.low if self.low < told.low else -np.inf
+        if self.high >= told.high:
+            high = told.high if self.high > told.high else np.inf
+        return low, high
 
     def _without(self, ends: Ends) -> Targets:
         """Return the outcomes between some ends alone."""
@@ -250,20 +278,32 @@ class Targets(WithoutCaches):
             return self
         values = self.values[inside]
         weights, exact = self.weights[inside], self.exact[inside]
-        low, high = float(values[0]), float(values[-1])
-        return replace(self, values=values, weights=weights, exact=exact, low=low, high=high)
+        lowest, highest = (
+            one[:, (one[0] > ends[0]) & (one[0] < ends[1])] for one in (self.lowest, self.highest)
+        )
+        return replace(
+            self,
+            values=values,
+            weights=weights,
+            exact=exact,
+            low=float(values[0]),
+            high=float(values[-1]),
+            lowest=lowest,
+            highest=highest,
+            smallest_upper=max(self.smallest_upper, float(values[0])),
+            largest_lower=min(self.largest_lower, float(values[-1])),
+        )
 
-    def _believed(self, step: float, told: Support) -> Targets:
-        """Return outcomes of which gross errors count as if they were nearer, at the step."""
-        ends = low, high = self._credible_ends(told)
+    def _believed(self, ends: Ends, support: Support) -> Targets:
+        """Return outcomes of which gross errors count as if they were at ends, and seen there."""
+        low, high = ends
         if ends == WHOLE_LINE:
             return replace(self, credible=ends)
-        if step > 0:
-            ends = low, high = (
-                float(step * np.floor(low / step)),
-                float(step * np.ceil(high / step)),
-            )
-        ends = low, high = max(low, told.low), min(high, told.high)
+        if support.step > 0:
+            low = float(support.step * np.floor(low / support.step))
+            high = float(support.step * np.ceil(high / support.step))
+        low = max(low, support.low) if np.isfinite(low) else low
+        high = min(high, support.high) if np.isfinite(high) else high
         values, totals = _merged(np.clip(self.values, low, high), (self.weights, self.exact))
         lowest, highest = (
             np.stack([np.clip(one[0], low, high), one[1]]) for one in (self.lowest, self.highest)
@@ -277,7 +317,7 @@ class Targets(WithoutCaches):
             high=min(self.high, high),
             lowest=_outermost(lowest, _no_values(), 1.0),
             highest=_outermost(highest, _no_values(), -1.0),
-            credible=ends,
+            credible=(low, high),
         )
 
     @cached_property
@@ -437,7 +477,7 @@ def _width_of_cells(low: float, high: float) -> float:
     return power_of_two((high - low) / _MAX_VALUES)
 
 
-def _credible_ends_of_many(y: Array, weights: Array) -> Ends:
+def _credible_ends_of_many(y: Array, weights: Array, foreseen: Ends) -> Ends:
     """Return `credible_ends` where so many rows are asked that values may be merged."""
     if len(y) <= _MAX_VALUES:
         return WHOLE_LINE
@@ -446,7 +486,7 @@ def _credible_ends_of_many(y: Array, weights: Array) -> Ends:
     if none_gross(float(y.min()), float(y.max()), *some[[len(some) // 4, -(len(some) // 4)]]):
         return WHOLE_LINE
     values, totals = _merged(y, (weights,))
-    return credible_ends(values, totals[0])
+    return credible_ends(values, totals[0], foreseen)
 
 
 def _cells_if_many(y: Array, low: float, step: float) -> np.ndarray | None:

@@ -337,9 +337,10 @@ class CalibratedRegressorCV(
         rows = pooled.counted()
         refuse_censoring_beyond(rows)
         # of all outcomes, so that no fold has another
-        targets = Targets.of_outcomes(rows.seen, rows.weights).seen_through(*asked_support(self))
+        targets = Targets.of_rows(rows).seen_through(*asked_support(self))
         self.support_ = targets.support
-        warn_of_gross_errors(rows.seen, targets, stacklevel=3)
+        of_model = " The models themselves were fitted to such outcomes as they are."
+        warn_of_gross_errors(rows.seen, targets, stacklevel=3, of_model=of_model)
         held_out = [part.within(targets.credible) for part in held_out]
         pooled = pooled.within(targets.credible)
         calibrator = self._resolved_calibrator(pooled.counted())
