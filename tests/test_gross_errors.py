@@ -141,6 +141,50 @@ def test_ends_are_those_of_a_search_for_gaps(seed):
     assert mirrored == (-high, np.inf)
 
 
+@pytest.mark.parametrize("name", ["pit", "isotonic", "gpc", "gp-density", "e-beta", "auto"])
+def test_ends_are_found_without_them(name):
+    """What lies beyond an end by far does not take the point mass from it."""
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(600) < 0.8, 0.0, rng.exponential(size=600))
+    y[5] = -99999.0
+    base = regcal.Normal(np.zeros(600), np.ones(600))
+    with pytest.warns(regcal.GrossErrorsWarning, match="-99999 as 0"):
+        learnt = regcal.get_calibrator(name).fit(base, y)
+    seen = learnt.transform(base[:1])
+
+    assert learnt.support_.low == 0.0
+    assert_allclose(seen.mass(0.0), np.mean(y == 0.0), atol=0.03)
+    assert seen.cdf(-1e-9)[0] == 0.0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_prediction_foresees_is_none(name):
+    """Rows of another size, of which the model knows, keep their medians."""
+    rng = np.random.default_rng(0)
+    giant = rng.permutation(600) < 6
+    loc = np.where(giant, 1e6, rng.normal(0.0, 2.0, size=600))
+    base = regcal.Normal(loc, np.where(giant, 5e4, 0.5))
+    y = loc + 2.0 * base.std() * rng.normal(size=600)
+    learnt = regcal.get_calibrator(name).fit(base, y)
+
+    # the outermost segments are wide
+    off = 0.5 if name in ("e-logistic", "e-isotonic") else 0.15
+    assert_allclose(learnt.transform(regcal.Normal([1e6], [5e4])).median(), 1e6, rtol=off)
+
+
+@pytest.mark.filterwarnings("ignore::regcal.DisagreementWarning")
+@pytest.mark.parametrize("name", NAMES)
+def test_many_powers_of_ten(name):
+    """Errors of which each hides the next spoil no digits; what they do to means is told."""
+    dist, y = rows(300)
+    y[:6] = 10.0 ** np.arange(3, 9)
+    one = regcal.get_calibrator(name).fit(dist, y).transform(regcal.Normal([0.0], [1.0]))
+
+    assert np.isfinite(one.mean()).all()
+    assert_allclose(one.cdf(0.0), 0.5, atol=0.25)
+    assert (np.diff(one.cdf(np.linspace(-3.0, 3.0, 25)[np.newaxis])) >= 0.0).all()
+
+
 def test_censored_outcomes_far_out():
     """What is only known to lie beyond an enormous number lies beyond all others."""
     dist, y = rows(300)

@@ -201,7 +201,7 @@ class AutoCalibrator(Calibrator):
         if np.isnan(chosen[0].log_score):
             return (
                 f"chose {chosen[0].name} without a comparison, which takes two candidates and "
-                f"{_FEWEST_ROWS} rows that differ, whose weights sum to as much"
+                f"{_FEWEST_ROWS} rows that differ in each fold, whose weights sum to as much"
             )
         if self.objective == "crps" and not any(score.behind for score in self.scores_):
             return (
@@ -295,9 +295,10 @@ class AutoCalibrator(Calibrator):
         names = [name for name, _ in candidates]
         n_folds = 2 if rows.weights.sum() >= _MANY_ROWS else 3
         rows, parts = dealt(rows, n_folds, self.random_state, support)
-        n_distinct = np.bincount(parts, minlength=n_folds)[:n_folds].min()
+        fewest = np.bincount(parts, minlength=n_folds)[:n_folds].min()
+        too_few = rows.weights.sum() < _FEWEST_ROWS or len(rows) < 2 * n_folds or fewest == 0
         self.gain_, self.spread_ = 0.0, 1.0
-        if rows.weights.sum() < _FEWEST_ROWS or n_distinct < 2 or len(candidates) == 1:
+        if too_few or len(candidates) == 1:
             self.scores_ = _without_comparison(names)
         else:
             judged_parts = parts_to_judge(parts, n_folds)

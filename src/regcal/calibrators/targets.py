@@ -422,7 +422,7 @@ class Targets(WithoutCaches):
         Else these would tell whether it is at most the threshold. Ends of the support stay.
         """
         low, high = self.support.ends
-        slack = LAST_DIGITS * (self.high - self.low)
+        slack = self._last_digits(thresholds)
         at = np.minimum(np.searchsorted(self.values, thresholds - slack), len(self.values) - 1)
         on = np.abs(self.values[at] - thresholds) <= slack
         on &= (thresholds > low) & (thresholds < high)
@@ -430,7 +430,15 @@ class Targets(WithoutCaches):
 
     def before_gaps(self) -> np.ndarray:
         """Return the numbers of values after which one follows that differs in more than digits."""
-        return np.flatnonzero(np.diff(self.values) > LAST_DIGITS * (self.high - self.low))
+        return np.flatnonzero(np.diff(self.values) > self._last_digits(self.values[1:]))
+
+    def _last_digits(self, places: Array) -> Array:
+        """Return by how much numbers differ in their last digits, in parts of the axis's range.
+
+        Of outcomes that differ by many powers of ten, those of the largest are wide.
+        """
+        low, high = self.axis(np.array([self.low, self.high]))
+        return LAST_DIGITS * (high - low) / self.axis.slope(places)
 
     def share_below(self, points: Array) -> Array:
         """Return the share of weight at or below each point."""
