@@ -348,10 +348,15 @@ class Targets(WithoutCaches):
     def _ends_of_exact(self) -> tuple[float, float]:
         if self.step == 0:
             return find_ends(self.values, self.exact)
+        # where all outermost values are gross errors, nobody knows the next ones
+        cells = np.stack([self.values, self.exact])
+        lowest = self.lowest if self.lowest.size else cells[:, :1]
+        highest = self.highest if self.highest.size else cells[:, -1:]
         # the outermost values and, at some place between them, all others
-        rest = self.exact.sum() - self.lowest[1].sum() - self.highest[1].sum()
-        middle = np.array([[0.5 * (self.lowest[0, -1] + self.highest[0, -1])], [rest]])
-        return find_ends(*np.concatenate([self.lowest, middle, self.highest[:, ::-1]], axis=1))
+        rest = self.exact.sum() - lowest[1].sum() - highest[1].sum()
+        middle = np.array([[0.5 * (lowest[0, -1] + highest[0, -1])], [rest]])
+        low, high = find_ends(*np.concatenate([lowest, middle, highest[:, ::-1]], axis=1))
+        return low if self.lowest.size else -np.inf, high if self.highest.size else np.inf
 
     def _found_step(self) -> float:
         """Return the smallest gap if all values are multiples of it, and shared by several rows."""
